@@ -25,7 +25,7 @@ const SOON: Duration = Duration::from_secs(10);
 pub(crate) struct Crush {
     /// How many in all.
     #[arg(long, default_value_t = 50_000)]
-    people: u64,
+    peers: u64,
     /// How many are there at once.
     #[arg(long, default_value_t = 64)]
     at_once: u64,
@@ -35,7 +35,7 @@ pub(crate) struct Crush {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Seen {
     /// How many came, were let in, and went.
-    pub(crate) people: u64,
+    pub(crate) peers: u64,
     /// How many of them in a second.
     pub(crate) per_s: f64,
     /// Milliseconds until who stayed had an answer.
@@ -66,28 +66,28 @@ pub(crate) fn run(setup: &Setup, gateway: &str, crush: &Crush) -> Result<Seen, B
     let mut early_rss_mb = 0.0;
     let begun = Instant::now();
     let mut gone = 0;
-    while gone < crush.people {
-        let people: Vec<TcpStream> = (0..crush.at_once.min(crush.people - gone))
+    while gone < crush.peers {
+        let peers: Vec<TcpStream> = (0..crush.at_once.min(crush.peers - gone))
             .map(|_| come(setup.clients, &login))
             .collect::<Result<_, _>>()?;
         let asked = Instant::now();
         who_stays.write_all(&question)?;
-        gone += people.len() as u64;
-        for mut one in people {
+        gone += peers.len() as u64;
+        for mut one in peers {
             receive(&mut one)?;
             // Without a farewell, so that the system forgets it at once.
             set_socket_linger(&one, Some(Duration::ZERO)).map_err(std::io::Error::from)?;
         }
         receive(&mut who_stays)?;
         answers_us.saturating_record(asked.elapsed().as_micros() as u64);
-        if gone >= crush.people / 10 && early_rss_mb == 0.0 {
+        if gone >= crush.peers / 10 && early_rss_mb == 0.0 {
             early_rss_mb = Usage::of(running.pid()).rss_mb;
         }
     }
     let seconds = begun.elapsed().as_secs_f64();
     let after = Usage::of(running.pid());
     Ok(Seen {
-        people: gone,
+        peers: gone,
         per_s: gone as f64 / seconds,
         answer_ms: Spread::from(&answers_us),
         gateway_cpu_pct: 100.0 * (after.cpu_s - before.cpu_s) / seconds,

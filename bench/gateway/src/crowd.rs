@@ -15,10 +15,10 @@ use lagometer_protocol::messages::channeldpb::{
 use serde::{Deserialize, Serialize};
 
 use crate::BenchError;
-use crate::receiving::{Driver, GATHER};
 use crate::outcome::{Outcome, Seen};
 use crate::peer::{CONNECTIONS_A_TURN, Peer, Progress, Shared};
 use crate::process::Usage;
+use crate::receiving::{Driver, GATHER};
 use crate::states::{TYPE_URL, put_state};
 use crate::tally::Tally;
 

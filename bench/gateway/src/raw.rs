@@ -14,10 +14,10 @@ use lagometer_protocol::{FrameBuilder, MessagePack, update_body};
 
 use crate::BenchError;
 use crate::cli::Setup;
-use crate::receiving::receive;
 use crate::outcome::Outcome;
 use crate::peer::{CONNECTIONS_A_TURN, Peer, Shared};
 use crate::process::{Gateway, Usage};
+use crate::receiving::receive;
 use crate::states::{TYPE_URL, put_state};
 use crate::tally::Tally;
 

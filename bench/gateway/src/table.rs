@@ -87,7 +87,7 @@ pub(crate) fn line(run: &Run) -> String {
             "{}: {} came and went, {:.0} a second; who stayed was answered after p50/p99/max ms {}; \
              cpu {:.1} %; RSS {:.1} MB, {:.1} after a tenth of them",
             run.gateway,
-            seen.people,
+            seen.peers,
             seen.per_s,
             of(&seen.answer_ms),
             seen.gateway_cpu_pct,

@@ -195,7 +195,9 @@ impl Deal {
     /// A worker was heard of.
     pub fn on_worker(&mut self, worker: &str, now: Duration) -> Option<WorkerEvent> {
         let before = self.workers.insert(worker.to_owned(), now);
-        before.is_none().then(|| WorkerEvent::Joined(worker.to_owned()))
+        before
+            .is_none()
+            .then(|| WorkerEvent::Joined(worker.to_owned()))
     }
 
     /// The workers that were not heard of for a while; each is named once. Those that

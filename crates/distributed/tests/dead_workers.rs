@@ -271,10 +271,16 @@ fn workers_are_named_when_they_come_and_once_when_they_fall_silent() {
     let mut deal = Deal::new("S", &[1], &lanes(), EACH);
     let at = Duration::from_secs;
     let name = || "w".to_owned();
-    assert_eq!(deal.on_worker("w", at(1)), Some(WorkerEvent::Joined(name())));
+    assert_eq!(
+        deal.on_worker("w", at(1)),
+        Some(WorkerEvent::Joined(name()))
+    );
     assert_eq!(deal.on_worker("w", at(9)), None);
     assert!(deal.silent_workers(at(15)).is_empty());
     assert_eq!(deal.silent_workers(at(16)), [WorkerEvent::Silent(name())]);
     assert!(deal.silent_workers(at(29)).is_empty());
-    assert_eq!(deal.on_worker("w", at(30)), Some(WorkerEvent::Joined(name())));
+    assert_eq!(
+        deal.on_worker("w", at(30)),
+        Some(WorkerEvent::Joined(name()))
+    );
 }

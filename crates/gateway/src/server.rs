@@ -147,7 +147,7 @@ impl From<Errno> for ServerError {
     }
 }
 
-/// A loop's bell and ears, made before the loop.
+/// What a loop is woken, commanded and asked by, made before the loop.
 struct Ends {
     poller: Poller,
     waker: Waker,

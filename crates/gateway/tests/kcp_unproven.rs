@@ -260,10 +260,10 @@ fn an_address_that_answers_nothing_is_sent_three_times_what_came_from_it_at_most
 }
 
 #[test]
-fn segments_that_wait_for_the_first_cost_a_stranger_no_more_than_a_login_may() {
+fn segments_that_wait_for_the_first_cost_no_more_than_a_login_may() {
     let server = start("");
-    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
-    stranger.connect(clients_of(&server)).unwrap();
+    let unproven = UdpSocket::bind("127.0.0.1:0").unwrap();
+    unproven.connect(clients_of(&server)).unwrap();
     let over = || {
         let label = "peer=\"client\",budget=\"login_bytes\"";
         scrape(&server, "gateway_over_budget_total", label).unwrap_or(0)
@@ -275,7 +275,7 @@ fn segments_that_wait_for_the_first_cost_a_stranger_no_more_than_a_login_may() {
         for sequence in 1..32 {
             let mut datagram = first_segment(7, &[0; 200]);
             datagram[12] = sequence;
-            let _ = stranger.send(&datagram);
+            let _ = unproven.send(&datagram);
         }
     }
     end(server);
@@ -284,8 +284,8 @@ fn segments_that_wait_for_the_first_cost_a_stranger_no_more_than_a_login_may() {
 #[test]
 fn a_datagram_longer_than_any_of_kcp_go_opens_no_conversation() {
     let server = start("");
-    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
-    stranger.connect(clients_of(&server)).unwrap();
+    let unproven = UdpSocket::bind("127.0.0.1:0").unwrap();
+    unproven.connect(clients_of(&server)).unwrap();
     let payload_bytes = 1501 - 24_u16;
     let mut long = first_segment(8, &[]);
     long[20..22].copy_from_slice(&payload_bytes.to_le_bytes());
@@ -293,7 +293,7 @@ fn a_datagram_longer_than_any_of_kcp_go_opens_no_conversation() {
     let give_up = Instant::now() + TIMEOUT;
     while events(&server, "ignored") == 0 {
         assert!(Instant::now() < give_up, "it is taken in");
-        stranger.send(&long).unwrap();
+        unproven.send(&long).unwrap();
     }
     assert_eq!(events(&server, "opened"), 0);
     end(server);

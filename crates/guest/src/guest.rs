@@ -132,7 +132,14 @@ impl Guest<'_> {
             last: VecDeque::new(),
             output: said_there,
         };
-        let cut = self.attend(&lines, &mut child.0, folder.path(), &mut console, said, stop)?;
+        let cut = self.attend(
+            &lines,
+            &mut child.0,
+            folder.path(),
+            &mut console,
+            said,
+            stop,
+        )?;
         child.0.wait().doing("waiting for a guest")?;
         console.listen(said);
         let end = fs::read(own.join(ENDED))
@@ -275,7 +282,7 @@ fn ask_to_end(folder: &Path) -> Result<(), Error> {
     }
 }
 
-/// What was heard of a guest.
+/// Reads what a guest writes: the records of its job, and its console.
 #[derive(Debug)]
 struct ConsoleReader {
     /// The guest's clock when it last said anything.

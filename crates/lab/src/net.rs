@@ -197,7 +197,7 @@ impl Backend for PathBackend<'_> {
         for (job, stage) in self.jobs.iter().zip(stages) {
             let Some(job) = job else { continue };
             while let Some(news) = job.next_event(Duration::ZERO) {
-                lane::heed(&news, stage, line.as_ref());
+                lane::on_news(&news, stage, line.as_ref());
             }
         }
         self.remote.gone().is_none()

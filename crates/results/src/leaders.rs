@@ -51,9 +51,9 @@ mod tests {
     const SEEDS: [u64; 6] = [1, 2, 3, 4, 5, 6];
 
     /// Late for some seconds of each minute, a little differently in each seed.
-    fn late(seconds: u64, luck: u64) -> Lane {
+    fn late(seconds: u64, spread: u64) -> Lane {
         seeds_lane(&SEEDS, |seed, second| {
-            if second % 60 < seconds + (seed * luck) % 3 {
+            if second % 60 < seconds + (seed * spread) % 3 {
                 400
             } else {
                 60

@@ -240,7 +240,9 @@ impl Gap {
     fn note_sent(&mut self) {
         let now = Instant::now();
         if self.sequence.is_some() && !self.is_closed {
-            let since = self.last_sent.map_or(Duration::ZERO, |last_sent| now - last_sent);
+            let since = self
+                .last_sent
+                .map_or(Duration::ZERO, |last_sent| now - last_sent);
             self.silence = self.silence.max(since);
             self.last_sent = Some(now);
         }

@@ -66,8 +66,9 @@ impl Known<'_> {
             .fold(seed + 1, |hash, byte| {
                 (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
             });
-        let luck = |seed| fastrand::Rng::with_seed(seed).f64() - 0.5;
-        let delay = (self.delay)(&positions) + self.noise.0 * luck(seed) + self.noise.1 * luck(own);
+        let noise = |seed| fastrand::Rng::with_seed(seed).f64() - 0.5;
+        let delay =
+            (self.delay)(&positions) + self.noise.0 * noise(seed) + self.noise.1 * noise(own);
         let overhead = 2.0 - positions[0];
         let mut figures = vec![delay, overhead, delay];
         figures.extend(self.limited.then_some(overhead));
@@ -258,14 +259,14 @@ fn a_search_that_is_stopped_says_so() {
 
 /// A lane of 20 seeds, whose messages are late by luck that lanes share and by luck of
 /// its own.
-fn lucky_lane(first_seed: u64, own: u64) -> Lane {
+fn random_lane(first_seed: u64, own: u64) -> Lane {
     let runs: Vec<(u64, Vec<MessageRecord>)> = (first_seed..first_seed + 20)
         .map(|seed| {
             let bad = fastrand::Rng::with_seed(seed).f64() * 0.2;
-            let mut luck = fastrand::Rng::with_seed(seed.wrapping_mul(31).wrapping_add(own));
+            let mut noise = fastrand::Rng::with_seed(seed.wrapping_mul(31).wrapping_add(own));
             let records = (0..100).map(|index| {
                 let intended = Time::from_millis(index * 50);
-                let is_late = luck.f64() < bad;
+                let is_late = noise.f64() < bad;
                 let rtt = Duration::from_millis(if is_late { 400 } else { 60 });
                 MessageRecord {
                     returned: Some(intended + rtt),
@@ -300,14 +301,14 @@ fn equal_settings_are_not_said_to_be_better() {
     for round in 0..rounds {
         let searched = 1_000 * round;
         let shares: Vec<f64> = (0..6)
-            .map(|own| share(&lucky_lane(searched, own)))
+            .map(|own| share(&random_lane(searched, own)))
             .collect();
         let best = (1..6)
             .max_by(|&a, &b| shares[a].total_cmp(&shares[b]))
             .unwrap();
         seemed += u32::from(shares[best] > shares[0]);
         let held_out = searched + 500;
-        let (before, found) = (lucky_lane(held_out, 0), lucky_lane(held_out, best as u64));
+        let (before, found) = (random_lane(held_out, 0), random_lane(held_out, best as u64));
         let difference = mixed_difference(metric, &[(1.0, &found, &before)]).unwrap();
         claimed += u32::from(difference.p_value(0.0) <= 0.05);
     }

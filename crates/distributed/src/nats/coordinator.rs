@@ -14,7 +14,7 @@ use lagometer_lab::bundle::Recipe;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::{ACK_WAIT, Connection, Error, Settings, connect, on_own_thread};
-use crate::deal::{Deal, Given, WorkerEvent, SILENT};
+use crate::deal::{Deal, Given, SILENT, WorkerEvent};
 use crate::message::{Hello, Progress, Take};
 use crate::parts::{cut, read};
 

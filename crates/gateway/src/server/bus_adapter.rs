@@ -12,7 +12,7 @@ use crate::core::{ConnKey, ConnectionManager, SideId};
 use super::channel_worker::ChannelWorker;
 use super::config::Config;
 use super::mailbox::Queue;
-use super::poller::{EventBell, Waker};
+use super::poller::{EventNotifier, Waker};
 use super::report::Numbers;
 
 /// What a connection loop has for the channel loop.
@@ -48,17 +48,17 @@ pub(super) enum BusAdapter {
 }
 
 /// What the channels have for one connection loop.
-pub(super) type FromChannels = Arc<Queue<Delivered, EventBell>>;
+pub(super) type FromChannels = Arc<Queue<Delivered, EventNotifier>>;
 
 /// Queues to and from the channels' thread.
 #[derive(Debug)]
 pub(super) struct Mail {
     pub(super) side: SideId,
-    pub(super) to_channels: Arc<Queue<Posted, EventBell>>,
+    pub(super) to_channels: Arc<Queue<Posted, EventNotifier>>,
     pub(super) from_channels: FromChannels,
     /// What found no room yet.
     pub(super) unsent: VecDeque<Posted>,
-    /// The loop's own bell.
+    /// Wakes this loop.
     pub(super) waker: Waker,
     pub(super) taken: VecDeque<Delivered>,
     /// The last probe that has come back.

@@ -12,7 +12,7 @@ use super::bus_adapter::{Delivered, Posted};
 use super::channel_worker::ChannelWorker;
 use super::command::{Command, Commands};
 use super::mailbox::Exchange;
-use super::poller::{EventBell, Events, Poller, Waker};
+use super::poller::{EventNotifier, Events, Poller, Waker};
 use super::report::{Numbers, Report};
 use super::shared::Shared;
 
@@ -43,7 +43,7 @@ impl ChannelLoop {
             let before = self.shared.clock.now();
             let due = self.worker.next_deadline().map(|due| due.since(before));
             self.poller.wait(self.exchange.rest(due), &mut ready)?;
-            // The bell is all that it waits for.
+            // The waker is all that it waits for.
             if ready.iter().next().is_some() {
                 self.waker.silence();
             }
@@ -80,7 +80,7 @@ impl ChannelLoop {
 }
 
 /// What the worker needs to be heard.
-pub(super) type Mailboxes = Exchange<Posted, Delivered, EventBell>;
+pub(super) type Mailboxes = Exchange<Posted, Delivered, EventNotifier>;
 
 /// Handles what has come and what is due. Looks at the clock in between.
 fn work(

@@ -224,7 +224,7 @@ impl ConnectionLoop {
     /// Waits for whatever comes first.
     fn wait(&mut self, events: &mut Events) -> Result<(), Errno> {
         if self.bus.is_full() {
-            self.waker.bell().wait(CHANNELS_BUSY)?;
+            self.waker.notifier().wait(CHANNELS_BUSY)?;
             return self.poller.wait(Some(Duration::ZERO), events);
         }
         if self.has_unread() || self.side.has_more_to_do() {
@@ -244,11 +244,11 @@ impl ConnectionLoop {
         .min();
         let mut now = self.shared.clock.now();
         // Being woken for each message costs more than the message: while much
-        // comes, it is let gather. The bell is heard all the same.
+        // comes, it is let gather. The waker ends the wait all the same.
         let rested = self.rested(now);
         let rest = due.map_or(rested, |due| due.min(rested)).since(now);
         if rest >= SHORTEST_REST {
-            self.waker.bell().wait(rest)?;
+            self.waker.notifier().wait(rest)?;
             now = self.shared.clock.now();
         }
         self.poller.wait(due.map(|due| due.since(now)), events)

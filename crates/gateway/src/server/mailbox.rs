@@ -14,15 +14,15 @@
 //!
 //! # Why no wake-up is lost
 //!
-//! 1. *A wake is seen or still to come.* [`Waker::wake`] rings the bell unless
-//!    `rung` says that it rings already; [`Waker::silence`] stops the bell first
-//!    and clears `rung` after it. So when `silence` returns, every wake that
-//!    left the bell alone happened before the clearing: its cause was left
-//!    before that, and the loop looks after it. Every later wake rings the
-//!    bell, and the next sleep ends at once.
+//! 1. *A wake is seen or still to come.* [`Waker::wake`] sets the notifier unless
+//!    `pending` says that it is set already; [`Waker::silence`] clears the notifier
+//!    first and `pending` after it. So when `silence` returns, every wake that
+//!    left the notifier alone happened before the clearing: its cause was left
+//!    before that, and the loop looks after it. Every later wake sets the
+//!    notifier, and the next sleep ends at once.
 //! 2. *Nothing is silenced that is not looked at.* A loop that declines to
 //!    take its inbox — the channel loop while a connection loop has no room for
-//!    what it has to say — has used up the wake that told of it. So before each
+//!    what it has to say — has used up the wake that announced it. So before each
 //!    sleep [`Exchange::rest`] looks at the inbox itself: as long as the loop
 //!    may take and there is something, it does not sleep. An item that comes
 //!    after this look wakes by 1.
@@ -55,4 +55,4 @@ mod sync {
 
 pub(super) use exchange::Exchange;
 pub(super) use queue::Queue;
-pub(super) use waker::{Bell, Waker};
+pub(super) use waker::{Notifier, Waker};

@@ -18,7 +18,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use super::mailbox::{self, Bell};
+use super::mailbox::{self, Notifier};
 
 pub(super) use system::{Events, FOR_STREAMS, Poller};
 
@@ -57,35 +57,35 @@ pub(super) struct Ready {
 }
 
 /// Wakes a thread that sleeps in its [`Poller`].
-pub(super) type Waker = mailbox::Waker<EventBell>;
+pub(super) type Waker = mailbox::Waker<EventNotifier>;
 
-/// A bell in a poller.
+/// An event (an eventfd where there are any) in a poller.
 #[derive(Debug)]
-pub(super) struct EventBell {
+pub(super) struct EventNotifier {
     event: lagometer_platform::Waker,
 }
 
-/// A waker whose bell is in `poller` under `token`.
+/// A waker whose event is in `poller` under `token`.
 pub(super) fn waker(poller: &Poller, token: u64) -> Result<Waker, Errno> {
     let event = lagometer_platform::Waker::new()
         .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::MFILE))?;
     poller.add(&event, token, Interest::Read)?;
-    Ok(Waker::with(EventBell { event }))
+    Ok(Waker::with(EventNotifier { event }))
 }
 
-impl Bell for EventBell {
-    fn ring(&self) {
-        // A bell that cannot be rung rings already.
+impl Notifier for EventNotifier {
+    fn notify(&self) {
+        // An event that cannot be set is set already.
         let _ = self.event.wake();
     }
 
-    fn hush(&self) {
+    fn clear(&self) {
         self.event.clear();
     }
 }
 
-impl EventBell {
-    /// Waits for the bell alone, whatever else may be ready.
+impl EventNotifier {
+    /// Waits for the event alone, whatever else may be ready.
     pub(super) fn wait(&self, timeout: Duration) -> Result<(), Errno> {
         // Longer than can be said is forever.
         let timeout = Timespec::try_from(timeout).ok();

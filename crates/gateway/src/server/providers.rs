@@ -34,7 +34,7 @@ pub(super) enum Authenticator {
 }
 
 impl Authenticator {
-    /// The provider; `waker` is rung when a verdict has come later.
+    /// The provider; `waker` is woken when a verdict has come later.
     pub(super) fn new(choice: &AuthChoice, waker: &Waker) -> Self {
         match choice {
             // Where everyone is let in the core does not ask.

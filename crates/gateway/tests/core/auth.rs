@@ -101,8 +101,8 @@ fn an_empty_name_is_banned_as_any_other_but_only_of_those_who_bear_it() {
         }
         assert_eq!(world.peers[who].closed, Some(CloseReason::TooManyRefused));
     };
-    let stranger = world.connect(Peer::Client);
-    refused(&mut world, stranger);
+    let unauthenticated = world.connect(Peer::Client);
+    refused(&mut world, unauthenticated);
     let nameless = world.join_as(Peer::Client, "");
     refused(&mut world, nameless);
     let again = world.connect(Peer::Client);

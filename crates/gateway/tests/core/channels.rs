@@ -189,16 +189,16 @@ fn a_client_subscribes_nobody_but_itself() {
 fn rights_of_a_private_channel_are_its_owners_and_globals() {
     let mut world = World::new();
     let master = world.master();
-    let (owner, stranger, client) = (world.server(), world.server(), world.client());
+    let (owner, other, client) = (world.server(), world.server(), world.client());
     let private = world.create(owner, 2);
     world.forget_all();
     let id = world.id(client);
-    world.subscribe_other(stranger, id, private, every(20));
+    world.subscribe_other(other, id, private, every(20));
     assert!(world.types(client).is_empty());
     world.subscribe_other(master, id, private, every(20));
     assert_eq!(world.types(client), [types::SUB]);
     let message = UnsubscribedFromChannelMessage { conn_id: id };
-    world.send(stranger, private, 6, types::UNSUB, &message);
+    world.send(other, private, 6, types::UNSUB, &message);
     assert!(world.types(client).is_empty());
     world.send(owner, private, 6, types::UNSUB, &message);
     assert_eq!(world.types(client), [types::UNSUB]);

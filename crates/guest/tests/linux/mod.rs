@@ -215,7 +215,12 @@ fn keeping(kernel: &Kernel) -> Result<(), Failed> {
         ..job(script, &work)
     };
     let output = run_until(kernel, &job, 1, LIMITS, &AtomicBool::new(false))?;
-    assert_eq!(output.ended.outcome, Outcome::Exited(0), "{}", output.text());
+    assert_eq!(
+        output.ended.outcome,
+        Outcome::Exited(0),
+        "{}",
+        output.text()
+    );
     output.ended.copy_kept(&kept)?;
     let beneath = kept.join(work.strip_prefix("/")?);
     let mut names: Vec<_> = fs::read_dir(&beneath)?

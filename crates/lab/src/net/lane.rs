@@ -109,7 +109,7 @@ pub(super) fn send_start(job: &RemoteJob, at: Time) -> Result<Value, Error> {
 }
 
 /// Takes what the remote end says of its own accord.
-pub(super) fn heed(news: &Value, stage: &LaneStage, line: Option<&Line>) {
+pub(super) fn on_news(news: &Value, stage: &LaneStage, line: Option<&Line>) {
     let Ok(News::Stands {
         ready,
         closed,
@@ -121,7 +121,7 @@ pub(super) fn heed(news: &Value, stage: &LaneStage, line: Option<&Line>) {
     let received = received_at
         .zip(line)
         .map(|(at, line)| line.to_local(Time::from_nanos(at)));
-    service::heed(stage, ready, closed, received);
+    service::on_state(stage, ready, closed, received);
 }
 
 /// Ends the remote end's part and fetches what it noted; nothing if it is gone.

@@ -243,7 +243,12 @@ fn how_it_stands(stage: &LaneStage) -> News {
 }
 
 /// What the local end's stage makes of what the remote end said of it.
-pub(super) fn heed(stage: &LaneStage, ready: bool, closed: Option<String>, received: Option<Time>) {
+pub(super) fn on_state(
+    stage: &LaneStage,
+    ready: bool,
+    closed: Option<String>,
+    received: Option<Time>,
+) {
     if ready {
         stage.note_state(Role::Server, State::Ready);
     }

@@ -147,7 +147,7 @@ impl Kind {
     /// What a lane that recovers by `slowness` times the usual does in a seed.
     fn play(&self, run: u64, seed: u64, lane: u64, slowness: f64) -> Vec<MessageRecord> {
         let bursts = self.impairments(run, seed);
-        let mut luck = keyed([run, seed, lane]);
+        let mut random = keyed([run, seed, lane]);
         let (mut burst, mut last, mut recovered) = (0, 0.0_f64, 0.0_f64);
         (0..self.seconds * 1000 / EVERY_MS)
             .map(|index| {
@@ -159,22 +159,22 @@ impl Kind {
                     burst += 1;
                 }
                 let bad = bursts.get(burst).filter(|&&(from, _)| from <= intended);
-                let mut delay = CALM_MS + luck.exponential(3.0);
+                let mut delay = CALM_MS + random.exponential(3.0);
                 let mut is_lost = false;
                 match (self.conditions, bad) {
                     (_, None) => {}
                     (Conditions::Outages, Some(&(_, until))) => {
                         if recovered < until {
-                            recovered = until + luck.exponential(100.0 * slowness);
+                            recovered = until + random.exponential(100.0 * slowness);
                         }
                         last = last.max(recovered);
                     }
                     (Conditions::Bursts, Some(_)) => {
-                        if luck.share() < 0.5 {
-                            delay += 40.0 + luck.exponential(70.0 * slowness);
+                        if random.share() < 0.5 {
+                            delay += 40.0 + random.exponential(70.0 * slowness);
                         }
                     }
-                    (Conditions::Loss, Some(_)) => is_lost = luck.share() < 0.5,
+                    (Conditions::Loss, Some(_)) => is_lost = random.share() < 0.5,
                 }
                 let returned = if self.conditions == Conditions::Loss {
                     intended + delay

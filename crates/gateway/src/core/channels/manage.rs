@@ -268,7 +268,11 @@ impl ChannelManager {
 
 impl Tables {
     /// Answers, and tells GLOBAL's owner if that is another.
-    pub(super) fn answer_and_notify_global_owner(&mut self, request: &Request, result: &FromGateway) {
+    pub(super) fn answer_and_notify_global_owner(
+        &mut self,
+        request: &Request,
+        result: &FromGateway,
+    ) {
         self.send(request.from, request.envelope, result);
         if let Some(owner) = self.owner(ChannelId::GLOBAL)
             && owner != request.from

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::queue::Queue;
 use super::sync::Arc;
-use super::waker::{Bell, Waker};
+use super::waker::{Notifier, Waker};
 
 /// One loop's inbox and outboxes.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ struct Outbox<Out, B> {
     unsent: VecDeque<Out>,
 }
 
-impl<In, Out, B: Bell> Exchange<In, Out, B> {
+impl<In, Out, B: Notifier> Exchange<In, Out, B> {
     pub(in crate::server) fn new(
         inbox: Arc<Queue<In, B>>,
         outboxes: Vec<Arc<Queue<Out, B>>>,

@@ -28,41 +28,41 @@ mod sync {
 use exchange::Exchange;
 use queue::Queue;
 use sync::Arc;
-use waker::{Bell, Waker};
+use waker::{Notifier, Waker};
 
 /// What an eventfd in a poller is to a loop.
 #[derive(Debug)]
-struct ModelBell {
-    rings: Mutex<bool>,
+struct ModelNotifier {
+    is_set: Mutex<bool>,
     changed: Condvar,
 }
 
-impl ModelBell {
+impl ModelNotifier {
     fn waker() -> Waker<Self> {
         Waker::with(Self {
-            rings: Mutex::new(false),
+            is_set: Mutex::new(false),
             changed: Condvar::new(),
         })
     }
 
-    /// Sleeps until it rings. Without a limit, for no deadline may stand in for
+    /// Sleeps until it is set. Without a limit, for no deadline may stand in for
     /// a wake-up that was lost; not at all where `rest` says so.
     fn sleep(&self, rest: Option<Duration>) {
-        let mut rings = self.rings.lock().unwrap();
-        while !*rings && rest.is_none() {
-            rings = self.changed.wait(rings).unwrap();
+        let mut is_set = self.is_set.lock().unwrap();
+        while !*is_set && rest.is_none() {
+            is_set = self.changed.wait(is_set).unwrap();
         }
     }
 }
 
-impl Bell for ModelBell {
-    fn ring(&self) {
-        *self.rings.lock().unwrap() = true;
+impl Notifier for ModelNotifier {
+    fn notify(&self) {
+        *self.is_set.lock().unwrap() = true;
         self.changed.notify_one();
     }
 
-    fn hush(&self) {
-        *self.rings.lock().unwrap() = false;
+    fn clear(&self) {
+        *self.is_set.lock().unwrap() = false;
     }
 }
 
@@ -77,7 +77,7 @@ fn check(run: impl Fn() + Send + Sync + 'static) {
 /// The loops of a gateway: a connection loop that asks `questions` times, and a
 /// channel loop that gives `answers` to each, over queues of one place.
 fn ask_and_answer(questions: u32, answers: u32) {
-    let (asking, answering) = (ModelBell::waker(), ModelBell::waker());
+    let (asking, answering) = (ModelNotifier::waker(), ModelNotifier::waker());
     let inbox = Arc::new(Queue::new(1, answering.clone()));
     let outbox = Arc::new(Queue::new(1, asking.clone()));
     let channels = {
@@ -87,7 +87,7 @@ fn ask_and_answer(questions: u32, answers: u32) {
             let (mut arrived, mut answered) = (VecDeque::new(), 0);
             // As the channel loop: sleep, silence, take, post, deliver.
             while answered < questions || exchange.rest(Some(Duration::ZERO)).is_none() {
-                answering.bell().sleep(exchange.rest(None));
+                answering.notifier().sleep(exchange.rest(None));
                 answering.silence();
                 if exchange.take(&mut arrived) {
                     for question in arrived.drain(..) {
@@ -110,7 +110,7 @@ fn ask_and_answer(questions: u32, answers: u32) {
         if unsent.is_empty() && received.len() as u32 == questions * answers {
             break;
         }
-        asking.bell().sleep(None);
+        asking.notifier().sleep(None);
         asking.silence();
     }
     assert!(received.is_sorted(), "{received:?}");
@@ -132,26 +132,26 @@ fn no_interleaving_loses_the_wake_up_of_a_producer_that_found_no_room() {
 #[test]
 fn no_interleaving_of_two_producers_loses_an_item() {
     check(|| {
-        let consumer = ModelBell::waker();
+        let consumer = ModelNotifier::waker();
         let queue = Arc::new(Queue::new(1, consumer.clone()));
         let producers = [0_u32, 1].map(|item| {
             let queue = Arc::clone(&queue);
             thread::spawn(move || {
-                let own = ModelBell::waker();
+                let own = ModelNotifier::waker();
                 let mut batch = VecDeque::from([item]);
                 loop {
                     queue.offer(&mut batch, &own);
                     if batch.is_empty() {
                         return;
                     }
-                    own.bell().sleep(None);
+                    own.notifier().sleep(None);
                     own.silence();
                 }
             })
         });
         let (mut taken, mut seen) = (VecDeque::new(), 0);
         while seen < 2 {
-            consumer.bell().sleep(None);
+            consumer.notifier().sleep(None);
             consumer.silence();
             queue.take(&mut taken);
             seen += taken.drain(..).count();

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use crate::core::burst_queue::shrink;
 
 use super::sync::{Mutex, MutexGuard, PoisonError};
-use super::waker::{Bell, Waker};
+use super::waker::{Notifier, Waker};
 
 /// From one or more threads to one other.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ struct State<T, B> {
     refused: Vec<Waker<B>>,
 }
 
-impl<T, B: Bell> Queue<T, B> {
+impl<T, B: Notifier> Queue<T, B> {
     /// A queue of `capacity` items; `consumer` is woken when some have come.
     pub(in crate::server) fn new(capacity: usize, consumer: Waker<B>) -> Self {
         Self {

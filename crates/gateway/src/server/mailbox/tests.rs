@@ -1,4 +1,4 @@
-//! The queue on the bells that the server has.
+//! The queue with the wakers that the server has.
 
 use std::collections::VecDeque;
 

@@ -2,16 +2,16 @@
 
 use super::sync::{Arc, AtomicBool, Ordering};
 
-/// What a sleeping loop hears. It keeps ringing until it is hushed: whoever goes
-/// to sleep while it rings is awake at once.
-pub(in crate::server) trait Bell {
-    /// Begins to ring, or goes on.
-    fn ring(&self);
-    /// Is silent from here on.
-    fn hush(&self);
+/// What ends the sleep of a loop, as an eventfd does. It is level-triggered: whoever
+/// goes to sleep while it is set is awake at once.
+pub(in crate::server) trait Notifier {
+    /// Sets it, or leaves it set.
+    fn notify(&self);
+    /// Clears it.
+    fn clear(&self);
 }
 
-/// Wakes the loop that listens to a bell. Waking it twice before it looks rings
+/// Wakes the loop that waits for a notifier. Waking it twice before it looks notifies
 /// once.
 #[derive(Debug)]
 pub(in crate::server) struct Waker<B> {
@@ -20,9 +20,9 @@ pub(in crate::server) struct Waker<B> {
 
 #[derive(Debug)]
 struct Inner<B> {
-    bell: B,
-    /// The bell rings, or is about to.
-    rung: AtomicBool,
+    notifier: B,
+    /// The notifier is set, or is about to be.
+    pending: AtomicBool,
 }
 
 impl<B> Clone for Waker<B> {
@@ -33,12 +33,12 @@ impl<B> Clone for Waker<B> {
     }
 }
 
-impl<B: Bell> Waker<B> {
-    pub(in crate::server) fn with(bell: B) -> Self {
+impl<B: Notifier> Waker<B> {
+    pub(in crate::server) fn with(notifier: B) -> Self {
         Self {
             inner: Arc::new(Inner {
-                bell,
-                rung: AtomicBool::new(false),
+                notifier,
+                pending: AtomicBool::new(false),
             }),
         }
     }
@@ -46,22 +46,22 @@ impl<B: Bell> Waker<B> {
     /// Wakes the loop, now or at its next sleep. What it is to find has been
     /// left before this call.
     pub(in crate::server) fn wake(&self) {
-        if !self.inner.rung.swap(true, Ordering::SeqCst) {
-            self.inner.bell.ring();
+        if !self.inner.pending.swap(true, Ordering::SeqCst) {
+            self.inner.notifier.notify();
         }
     }
 
     /// The loop has been woken and looks around after this call. The order
-    /// matters: cleared first, `rung` could be set and the ring be hushed. And it
+    /// matters: cleared first, `pending` could be set and the notifier be cleared. And it
     /// is a swap, not a store, so that it reads what the last wake wrote and
     /// what was left before that wake is seen after it.
     pub(in crate::server) fn silence(&self) {
-        self.inner.bell.hush();
-        self.inner.rung.swap(false, Ordering::SeqCst);
+        self.inner.notifier.clear();
+        self.inner.pending.swap(false, Ordering::SeqCst);
     }
 
-    pub(in crate::server) fn bell(&self) -> &B {
-        &self.inner.bell
+    pub(in crate::server) fn notifier(&self) -> &B {
+        &self.inner.notifier
     }
 
     /// Whether both wake the same loop.

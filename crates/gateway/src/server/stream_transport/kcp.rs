@@ -315,7 +315,9 @@ impl KcpSession {
 
     /// When [`tick`](Self::tick) has something to do, if nothing comes before.
     pub(in crate::server) fn deadline(&mut self, now: Time) -> Time {
-        let silence = self.next_probe.min(self.last_received + self.silent_at_most);
+        let silence = self
+            .next_probe
+            .min(self.last_received + self.silent_at_most);
         let stream = self.stream.next_deadline(now);
         stream.map_or(silence, |due| due.min(silence))
     }
