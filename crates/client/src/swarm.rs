@@ -11,7 +11,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use lagometer_units::Time;
+use lagometer_units::{GOLDEN, Time, mix};
 
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fs::Timespec;
@@ -413,13 +413,10 @@ fn unforeseeable() -> std::io::Result<u64> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// The number of a member's KCP conversation: the finaliser of `SplitMix64`
-/// (Steele, Lea and Flood 2014) over both.
+/// The number of a member's KCP conversation, a hash of both.
 fn conversation_number(secret: u64, member: u64) -> u32 {
-    let mut mixed = secret.wrapping_add((member + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (mixed >> 32) as u32
+    let numbered = secret.wrapping_add((member + 1).wrapping_mul(GOLDEN));
+    (mix(numbered) >> 32) as u32
 }
 
 /// What is waited for at a connection.

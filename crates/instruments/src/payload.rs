@@ -17,6 +17,7 @@ mod stream;
 use std::time::SystemTime;
 
 use lagometer_socket::MidPageBuffer;
+use lagometer_units::{GOLDEN, SplitMix64};
 
 pub use stream::StreamCheck;
 
@@ -65,7 +66,7 @@ impl Payload {
         let rotation = rotation.max(1);
         let words = (size + rotation * STEP_BYTES + HEADER_BYTES).div_ceil(8);
         let pattern: Vec<u8> = (0..words as u64)
-            .flat_map(|word| mixed(key ^ word.wrapping_mul(GOLDEN)).to_le_bytes())
+            .flat_map(|word| SplitMix64::first(key ^ word.wrapping_mul(GOLDEN)).to_le_bytes())
             .collect();
         Self {
             key,
@@ -193,7 +194,8 @@ impl Payload {
     #[inline]
     fn header(&self, number: u64) -> [u8; HEADER_BYTES] {
         let low = number as u32;
-        let check = mixed(self.key ^ u64::from(low) ^ ((self.size as u64) << 32)) as u32;
+        let check =
+            SplitMix64::first(self.key ^ u64::from(low) ^ ((self.size as u64) << 32)) as u32;
         (u64::from(low) | u64::from(check) << 32).to_le_bytes()
     }
 }
@@ -204,19 +206,7 @@ pub fn fresh_key() -> u64 {
     let since = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .unwrap_or_default();
-    mixed(since.as_nanos() as u64)
-}
-
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// The finaliser of `SplitMix64` (Steele, Lea, Flood 2014): each bit of the
-/// input touches each bit of the output.
-#[inline]
-const fn mixed(mut word: u64) -> u64 {
-    word = word.wrapping_add(GOLDEN);
-    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ (word >> 31)
+    SplitMix64::first(since.as_nanos() as u64)
 }
 
 /// The number nearest to `expected` whose low `bits` are those of `low`.

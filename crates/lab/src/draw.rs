@@ -1,31 +1,25 @@
 //! Draws for traffic, one after the other from a seed.
 
-/// A generator (`SplitMix64`: Steele, Lea, Flood, "Fast Splittable Pseudorandom
-/// Number Generators", OOPSLA 2014).
-#[derive(Clone, Debug)]
-pub(crate) struct Draw(u64);
+use lagometer_units::{SplitMix64, mix};
 
-/// The odd number nearest to 2^64 divided by the golden ratio.
-const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+/// A generator.
+#[derive(Clone, Debug)]
+pub(crate) struct Draw(SplitMix64);
 
 impl Draw {
     pub(crate) const fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(SplitMix64::new(seed))
     }
 
     /// A generator of its own for what these numbers name.
     pub(crate) fn of(names: &[u64]) -> Self {
-        Self(
-            names
-                .iter()
-                .fold(0, |seed, &name| mix(seed ^ mix(name.wrapping_add(GOLDEN)))),
-        )
+        let fold = |seed, &name: &u64| mix(seed ^ SplitMix64::first(name));
+        Self::new(names.iter().fold(0, fold))
     }
 
     /// An even draw strictly between 0 and 1.
     pub(crate) fn unit(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(GOLDEN);
-        ((mix(self.0) >> 12) as f64 + 0.5) * (1.0 / (1_u64 << 52) as f64)
+        ((self.0.next_u64() >> 12) as f64 + 0.5) * (1.0 / (1_u64 << 52) as f64)
     }
 
     /// An exponential draw.
@@ -45,13 +39,6 @@ impl Draw {
     pub(crate) fn pareto(&mut self, mean: f64) -> f64 {
         mean / 2.0 / self.unit().sqrt()
     }
-}
-
-/// The finaliser of `SplitMix64`.
-pub(crate) const fn mix(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

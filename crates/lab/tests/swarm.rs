@@ -13,7 +13,7 @@ use lagometer_link::Profile;
 use lagometer_results::MessageRecord;
 use lagometer_testbed::Testbed;
 use lagometer_transport::presets;
-use lagometer_units::Time;
+use lagometer_units::{SplitMix64, Time};
 
 /// Seeds played where nothing else is asked for.
 const SEEDS: u64 = 60;
@@ -41,7 +41,7 @@ fn no_transport_breaks_its_promises_on_any_network() {
 
 /// Plays one random experiment; returns the promises that were broken.
 fn play_one(seed: u64) -> Vec<String> {
-    let mut draw = Draw(seed);
+    let mut draw = Draw::new(seed);
     let profile_text = random_profile(&mut draw);
     let experiment_text = random_experiment(&mut draw, seed);
     let profile = Profile::from_text("swarm network", &profile_text)
@@ -234,16 +234,16 @@ fn random_experiment(draw: &mut Draw, seed: u64) -> String {
     text
 }
 
-/// `SplitMix64`, as in the link model's own hashing.
-struct Draw(u64);
+/// Numbers from a seed.
+struct Draw(SplitMix64);
 
 impl Draw {
+    const fn new(seed: u64) -> Self {
+        Self(SplitMix64::new(seed))
+    }
+
     fn word(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut word = self.0;
-        word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        word ^ (word >> 31)
+        self.0.next_u64()
     }
 
     fn below(&mut self, end: u64) -> u64 {
@@ -261,9 +261,9 @@ impl Draw {
 
 #[test]
 fn a_lane_plays_the_same_however_it_is_sliced() {
-    let text = random_profile(&mut Draw(3));
+    let text = random_profile(&mut Draw::new(3));
     let profile = Profile::from_text("slices", &text).unwrap();
-    let experiment = Experiment::parse("slices", &random_experiment(&mut Draw(3), 3)).unwrap();
+    let experiment = Experiment::parse("slices", &random_experiment(&mut Draw::new(3), 3)).unwrap();
     let resolved = resolve(experiment, "slices".to_owned(), profile, Testbed::Sim).unwrap();
     let lane = &resolved.lanes[0];
     let start = || {

@@ -1,6 +1,8 @@
 //! Counter-based randomness: a draw is a hash of what it is for, never the next
 //! number of a generator, so that one lane's traffic cannot change another's draws.
 
+use lagometer_units::{GOLDEN, mix};
+
 /// What a draw decides. The numbers are part of the model: changing one
 /// changes every fate of every seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,10 +39,6 @@ pub(crate) enum Scope {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stream(u64);
 
-/// The odd number nearest to 2^64 divided by the golden ratio, by which
-/// `SplitMix64` spreads consecutive keys.
-const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
-
 impl Stream {
     pub(crate) const fn new(seed: u64, scope: Scope, purpose: Purpose) -> Self {
         let named = mix(seed.wrapping_add(GOLDEN)) ^ ((scope as u64) << 32 | purpose as u64);
@@ -71,17 +69,6 @@ impl Stream {
     pub(crate) fn heads(self, slot: u64, index: u64, probability: f64) -> bool {
         probability > 0.0 && self.unit(slot, index) < probability
     }
-}
-
-/// The finaliser of `SplitMix64` (Steele, Lea, Flood: "Fast Splittable
-/// Pseudorandom Number Generators", OOPSLA 2014; constants by D. Stafford,
-/// "Mix13"): a bijection in which every bit of the input flips every bit of
-/// the output with a probability near one half.
-#[inline]
-const fn mix(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

@@ -12,20 +12,21 @@ mod packets;
 
 use lagometer_protocol::messages::{chatpb, tankspb, tpspb, unrealpb};
 use lagometer_protocol::{Compressor, FrameBuilder, MessagePack, update_body};
+use lagometer_units::SplitMix64;
 use prost::Message;
 
 const CASES: u64 = 4000;
 
-/// Numbers from a seed, by the `SplitMix64` generator.
-struct Draw(u64);
+/// Numbers from a seed.
+struct Draw(SplitMix64);
 
 impl Draw {
+    const fn new(seed: u64) -> Self {
+        Self(SplitMix64::new(seed))
+    }
+
     fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % limit as u64) as usize
+        (self.0.next_u64() % limit as u64) as usize
     }
 
     fn byte(&mut self) -> u8 {
@@ -53,7 +54,7 @@ impl Draw {
 
 fn run(lead: usize, seeds: &[Vec<u8>], body: fn(&[u8])) {
     for case in 0..CASES {
-        body(&Draw(case).input(lead, seeds));
+        body(&Draw::new(case).input(lead, seeds));
     }
 }
 

@@ -22,6 +22,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lagometer_stats::{SortedSamples, in_millis, nanos, place};
+use lagometer_units::SplitMix64;
 
 use crate::document::{ResampleUnit, Resamples, WITHIN_LIMITS_MS};
 use crate::game::GameRecords;
@@ -73,12 +74,12 @@ pub(crate) struct Drawn<'a> {
 /// too short to be cut into enough stretches.
 pub(crate) fn resamples(runs: &[Drawn<'_>], extra_limits_ms: &[u32]) -> Option<Resamples> {
     let units = Units::cut(runs, extra_limits_ms)?;
-    let mut generator = SplitMix64(units.len() as u64);
+    let mut generator = SplitMix64::new(units.len() as u64);
     let mut values: BTreeMap<String, Vec<Option<f64>>> = BTreeMap::new();
     for _ in 0..DRAWS {
         let mut drawn = vec![0_u64; units.len()];
         for _ in 0..units.len() {
-            drawn[generator.below(units.len() as u64) as usize] += 1;
+            drawn[below(&mut generator, units.len() as u64) as usize] += 1;
         }
         for (metric, value) in units.figures(&drawn) {
             values
@@ -339,24 +340,9 @@ fn rounded(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
 
-/// A small generator of well-mixed numbers (G. L. Steele, D. Lea and C. H.
-/// Flood, "Fast splittable pseudorandom number generators", 2014): the draws
-/// are the same on every machine.
-struct SplitMix64(u64);
-
-impl SplitMix64 {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// A number below `bound`; the bias, at most `bound` in 2⁶⁴, is nothing.
-    fn below(&mut self, bound: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
-    }
+/// A number below `bound`; the bias, at most `bound` in 2⁶⁴, is nothing.
+fn below(generator: &mut SplitMix64, bound: u64) -> u64 {
+    ((u128::from(generator.next_u64()) * u128::from(bound)) >> 64) as u64
 }
 
 #[cfg(test)]

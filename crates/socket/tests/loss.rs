@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use lagometer_socket::{BoxedConnection, Opening, SocketSpec};
 use lagometer_transport::{Refused, State};
-use lagometer_units::Time;
+use lagometer_units::{GOLDEN, Time, mix};
 use serde_json::Map;
 
 /// UDT's timer may have to help several times over.
@@ -104,11 +104,7 @@ impl Drop for Relay {
 /// same packet of it is lost each time, and everything stands still for good
 /// without anybody's fault.
 fn is_lost(number: u32) -> bool {
-    // splitmix64, by Sebastiano Vigna (https://prng.di.unimi.it/splitmix64.c).
-    let mut chance = u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    chance = (chance ^ (chance >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    chance = (chance ^ (chance >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    chance ^= chance >> 31;
+    let chance = mix(u64::from(number).wrapping_mul(GOLDEN));
     number > 12 && (chance.is_multiple_of(8) || number % 50 < 3)
 }
 

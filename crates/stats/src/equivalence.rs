@@ -155,18 +155,15 @@ fn differences(pairs: &[(f64, f64)]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lagometer_units::SplitMix64;
     use proptest::prelude::*;
 
     /// Normal deviates that are the same on every machine.
-    struct Normal(u64);
+    struct Normal(SplitMix64);
 
     impl Normal {
         fn uniform(&mut self) -> f64 {
-            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut mixed = self.0;
-            mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+            (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
         }
 
         /// By the sum of twelve: good enough beyond two deviations.
@@ -179,7 +176,7 @@ mod tests {
     /// `apart` standard deviations of a seed's difference, with this finding.
     fn rate(seeds: usize, apart: f64, margin: f64, finding: EquivalenceFinding) -> f64 {
         const RUNS: usize = 4_000;
-        let mut normal = Normal(seeds as u64);
+        let mut normal = Normal(SplitMix64::new(seeds as u64));
         let found = (0..RUNS).filter(|_| {
             let pairs: Vec<(f64, f64)> = (0..seeds)
                 .map(|_| {

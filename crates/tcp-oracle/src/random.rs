@@ -1,24 +1,23 @@
 //! Randomness that follows from a seed.
 
-/// `SplitMix64` (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number
-/// Generators", OOPSLA 2014).
+use lagometer_units::SplitMix64;
+
+/// A source of numbers.
 #[derive(Clone, Debug)]
-pub(crate) struct Random(u64);
+pub(crate) struct Random(SplitMix64);
 
 impl Random {
     /// The numbers of `seed`, and of what is drawn for by `purpose`.
     pub(crate) fn new(seed: u64, purpose: u64) -> Self {
-        let mut random = Self(seed ^ purpose.wrapping_mul(0xd6e8_feb8_6659_fd93));
+        let mut random = Self(SplitMix64::new(
+            seed ^ purpose.wrapping_mul(0xd6e8_feb8_6659_fd93),
+        ));
         random.next();
         random
     }
 
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.next_u64()
     }
 
     /// A number from `low` to `high`, both included.

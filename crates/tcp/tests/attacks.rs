@@ -8,6 +8,7 @@ use std::time::Duration;
 use lagometer_tcp::congestion::Algorithm;
 use lagometer_tcp::wire::{Flags, parse_packet};
 use lagometer_tcp::{Config, Connection, Endpoint, Instant, Seq, State};
+use lagometer_units::{GOLDEN, mix};
 use proptest::prelude::*;
 use support::forge::wrap;
 use support::{Network, Path, Random, pattern};
@@ -185,12 +186,7 @@ fn a_hosts_numbers_are_not_those_of_its_generator() {
     let seed = 0xfeed_5eed_dead_1234_u64;
     let mut host = Endpoint::new("10.0.0.2".parse().unwrap(), Config::default(), seed);
     host.listen(80, 8);
-    let generated = |seed: u64, count: u64| {
-        let z = seed.wrapping_add(count.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    };
+    let generated = |seed: u64, count: u64| mix(seed.wrapping_add(count.wrapping_mul(GOLDEN)));
     let mut numbers = Vec::new();
     for count in 1..=4_u16 {
         let config = Config::default();
@@ -367,7 +363,7 @@ proptest! {
     ) {
         let congestion = [Algorithm::Cubic, Algorithm::Reno, Algorithm::Bbr][control];
         let config = Config { sack, timestamps, congestion, ..Config::default() };
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let now = Instant::from_millis(5_000);
         let mut a = Endpoint::new("10.0.0.1".parse().unwrap(), config.clone(), seed);
         let mut b = Endpoint::new("10.0.0.2".parse().unwrap(), config.clone(), seed + 1);

@@ -240,7 +240,7 @@ fn damaged(network: &mut Network, from: usize, random: &mut Random) -> Vec<u8> {
 }
 
 fn under_attack(seed: u64) {
-    let mut random = Random(seed ^ 0xA77A_C4ED);
+    let mut random = Random::new(seed ^ 0xA77A_C4ED);
     let path = Path {
         loss: [0.0, 0.01, 0.05][random.below(3) as usize],
         duplicate: 0.01,
@@ -300,7 +300,7 @@ const PEER: &str = "10.0.0.1";
 /// A peer that answers with anything: any options in the handshake, then any
 /// segments near the right numbers.
 fn mad_peer(seed: u64) {
-    let mut random = Random(seed ^ 0x0DD_BA11);
+    let mut random = Random::new(seed ^ 0x0DD_BA11);
     let (host_address, peer): (IpAddr, IpAddr) = (HOST.parse().unwrap(), PEER.parse().unwrap());
     let config = any_config(&mut random);
     let mut host = Endpoint::new(host_address, config, seed);

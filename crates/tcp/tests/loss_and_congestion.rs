@@ -153,7 +153,7 @@ fn a_needless_timeout_is_taken_back() {
 #[test]
 fn a_needless_recovery_from_reordering_is_taken_back_and_not_repeated() {
     let mut network = warm(&Config::default());
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     let mut recoveries = Vec::new();
     for _ in 0..30 {
         network.path.reorder = 0.3;

@@ -7,7 +7,8 @@
 //! its instants from a [`Clock`]. Quantities that people
 //! write in profiles and experiments ("20 ms", "10 Mbit/s", "64 KiB", "1 %")
 //! are typed: a bare number where a unit belongs is refused, not guessed. What the
-//! headers around a datagram add to it on the wire is an [`Encapsulation`].
+//! headers around a datagram add to it on the wire is an [`Encapsulation`]. What looks
+//! like chance follows from a seed: [`SplitMix64`].
 
 mod clock;
 mod encapsulation;
@@ -18,6 +19,7 @@ mod rate;
 mod share;
 mod size;
 mod span;
+mod split_mix;
 mod suggest;
 mod time;
 
@@ -33,5 +35,6 @@ pub use rate::Rate;
 pub use share::Share;
 pub use size::Size;
 pub use span::Span;
+pub use split_mix::{GOLDEN, SplitMix64, mix};
 pub use suggest::suggest;
 pub use time::Time;

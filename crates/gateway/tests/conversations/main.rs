@@ -244,7 +244,7 @@ fn whatever_peers_say_the_gateway_lives_and_serves_the_well_behaved() {
     let mut held = 0;
     for seed in seeds {
         BEGUN[1].store(seed, Ordering::Relaxed);
-        let script = Script::draw(&mut Choices::Seed(seed));
+        let script = Script::draw(&mut Choices::seeded(seed));
         match hold(&script) {
             Ok(outcome) => {
                 held += 1;
@@ -280,7 +280,7 @@ fn whatever_peers_say_the_gateway_lives_and_serves_the_well_behaved() {
 #[test]
 fn the_same_seed_is_the_same_conversation() {
     for seed in 0..20 {
-        let script = |seed| Script::draw(&mut Choices::Seed(seed));
+        let script = |seed| Script::draw(&mut Choices::seeded(seed));
         let (one, other) = (hold(&script(seed)), hold(&script(seed)));
         let digest = |result: Result<Outcome, Failure>| result.map_err(|failure| failure.what);
         assert_eq!(digest(one), digest(other), "seed {seed}");
@@ -290,7 +290,7 @@ fn the_same_seed_is_the_same_conversation() {
 #[test]
 fn the_bytes_of_a_fuzzer_are_a_conversation_too() {
     for seed in 0..20 {
-        let mut choices = Choices::Seed(seed);
+        let mut choices = Choices::seeded(seed);
         let len = choices.below(4000);
         let bytes: Vec<u8> = (0..len).map(|_| choices.below(256) as u8).collect();
         play::body(&bytes);

@@ -291,7 +291,7 @@ fn login(name: &str) -> MessagePack {
 
 /// One conversation with a gateway of so many threads.
 fn lay_siege(seed: u64, threads: u16) {
-    let mut script = Script::draw(&mut Choices::Seed(seed));
+    let mut script = Script::draw(&mut Choices::seeded(seed));
     script.stage.hostile_servers = false;
     let folder = tempfile::tempdir().unwrap();
     let machine = folder.path().join("clients.json");
@@ -351,7 +351,7 @@ fn a_gateway_under_attack_serves_the_well_behaved_whatever_its_threads() {
             assert!(
                 result.is_ok(),
                 "seed {seed} with {threads} threads:\n{}",
-                Script::draw(&mut Choices::Seed(seed))
+                Script::draw(&mut Choices::seeded(seed))
             );
         }
     }

@@ -9,6 +9,7 @@ use lagometer_protocol::messages::channeldpb::{
 };
 use lagometer_protocol::messages::chatpb::{ChatChannelData, ChatMessage};
 use lagometer_protocol::messages::unrealpb::SpatialChannelData;
+use lagometer_units::SplitMix64;
 use prost::Message;
 
 use crate::spatial::{make_entity, row_of_four, walk};
@@ -16,16 +17,16 @@ use crate::world::{GLOBAL, Who, World, any, data, types};
 
 const CHAT: &str = "chatpb.ChatChannelData";
 
-/// Numbers from a seed, by the `SplitMix64` generator.
-pub(crate) struct Draw(pub(crate) u64);
+/// Numbers from a seed.
+pub(crate) struct Draw(pub(crate) SplitMix64);
 
 impl Draw {
+    pub(crate) const fn new(seed: u64) -> Self {
+        Self(SplitMix64::new(seed))
+    }
+
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % limit
+        self.0.next_u64() % limit
     }
 
     fn one_in(&mut self, chances: u64) -> bool {
@@ -74,7 +75,7 @@ impl Chat {
         world.forget_all();
         Self {
             world,
-            draw: Draw(seed),
+            draw: Draw::new(seed),
             master,
             history: Vec::new(),
             readers: BTreeMap::new(),
@@ -258,7 +259,7 @@ fn every_update_reaches_every_subscriber_once_and_in_order() {
 
 /// Entities that wander over the grid, moved by whoever owns them.
 fn wander(seed: u64) {
-    let mut draw = Draw(seed);
+    let mut draw = Draw::new(seed);
     let (mut world, [_, first, second]) = row_of_four((seed % 2) as u32);
     let servers = [first, second];
     let client = world.client();

@@ -87,7 +87,7 @@ fn bodies() -> Vec<Vec<u8>> {
 fn sessions_of_anything_hold() {
     let bodies = bodies();
     for seed in 0..3000 {
-        let mut draw = Draw(seed);
+        let mut draw = Draw::new(seed);
         let mut input = Vec::new();
         for _ in 0..120 {
             let command = draw.below(256) as u8;

@@ -7,6 +7,7 @@
 //! receiver compares every byte with what it must be, which is both more than
 //! a checksum can promise and faster than computing one.
 
+use lagometer_units::SplitMix64;
 use thiserror::Error;
 
 /// Bytes of the block: a prime, so that no length in which a network deals
@@ -44,10 +45,10 @@ pub(super) enum Damage {
 impl Payload {
     /// The block of a seed.
     pub(super) fn new(seed: u64) -> Self {
-        let mut state = seed;
+        let mut generator = SplitMix64::new(seed);
         let mut block = Vec::with_capacity(BLOCK_BYTES + 8);
         while block.len() < BLOCK_BYTES {
-            block.extend_from_slice(&split_mix(&mut state).to_le_bytes());
+            block.extend_from_slice(&generator.next_u64().to_le_bytes());
         }
         block.truncate(BLOCK_BYTES);
         Self { block }
@@ -124,15 +125,6 @@ impl Payload {
 /// Where in the block a message is cut from.
 const fn place(number: u64) -> usize {
     (number.wrapping_mul(STEP_BYTES) % BLOCK_BYTES as u64) as usize
-}
-
-/// `SplitMix64` (Steele, Lea and Flood 2014).
-const fn split_mix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut mixed = *state;
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }
 
 #[cfg(test)]

@@ -77,7 +77,7 @@ impl CrossTraffic {
     /// counts from `starts`.
     pub(super) fn new(cross: &Cross, seed: u64, position: u64, starts: Time) -> Self {
         let schedule = Schedule::new(cross.stretches(seed, position), starts);
-        let own_seed = crate::draw::mix(seed ^ crate::draw::mix(position.wrapping_add(1)));
+        let own_seed = lagometer_units::mix(seed ^ lagometer_units::mix(position.wrapping_add(1)));
         let source = match cross.kind {
             CrossKind::Bulk => {
                 Source::Transfers(Box::new(Transfers::bulk(cross, own_seed, schedule)))

@@ -1,6 +1,7 @@
 //! What a message holds: its number, a check, and bytes that can be told from
 //! any other message's.
 
+use lagometer_units::SplitMix64;
 use thiserror::Error;
 
 /// Writes and recognises the messages of one lane.
@@ -79,25 +80,17 @@ impl Payload {
     }
 }
 
-/// `SplitMix64` (Steele, Lea and Flood, 2014): fast, and enough to tell
-/// messages apart.
-struct Keystream {
-    state: u64,
-}
+/// What a message is filled with: fast, and enough to tell messages apart.
+struct Keystream(SplitMix64);
 
 impl Keystream {
     fn new(key: u64, number: u32) -> Self {
-        Self {
-            state: key ^ (u64::from(number) << 32 | u64::from(number)),
-        }
+        let number = u64::from(number);
+        Self(SplitMix64::new(key ^ (number << 32 | number)))
     }
 
     fn next_word(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut word = self.state;
-        word = (word ^ (word >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        word = (word ^ (word >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        word ^ (word >> 31)
+        self.0.next_u64()
     }
 }
 

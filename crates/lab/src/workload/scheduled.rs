@@ -15,11 +15,10 @@ use std::time::Duration;
 
 use lagometer_link::Direction;
 use lagometer_transport::Delivery;
-use lagometer_units::Time;
+use lagometer_units::{Time, mix};
 
 use super::payload::{Damaged, Payload};
 use super::stream::Steady;
-use crate::draw::mix;
 use crate::plan::Plan;
 use crate::traffic::Traffic;
 

@@ -6,6 +6,7 @@ mod misfits;
 pub(crate) use misfits::{misfits_as_unknown, with_misfits, without_twins};
 
 use lagometer_protocol::merge::{MergeContext, MergeOptions};
+use lagometer_units::SplitMix64;
 use prost::Message;
 use prost_reflect::{
     DynamicMessage, FieldDescriptor, MapKey, MessageDescriptor, ReflectMessage, Value,
@@ -239,11 +240,11 @@ fn ruled(data: &mut DynamicMessage, update: &DynamicMessage, context: &MergeCont
 }
 
 /// Draws messages of any type from a seed.
-pub(crate) struct Source(u64);
+pub(crate) struct Source(SplitMix64);
 
 impl Source {
     pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(SplitMix64::new(seed))
     }
 
     /// A message with some of its fields, at most `depth` messages deep.
@@ -262,12 +263,7 @@ impl Source {
     }
 
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        // SplitMix64.
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % limit
+        self.0.next_u64() % limit
     }
 
     fn field(&mut self, field: &FieldDescriptor, depth: u32) -> Option<Value> {

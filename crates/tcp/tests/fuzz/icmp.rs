@@ -100,7 +100,7 @@ const fn least_mss(is_ipv4: bool) -> u32 {
 }
 
 pub(super) fn under_icmp(seed: u64) {
-    let mut random = Random(seed ^ 0x1C3B_0F5E);
+    let mut random = Random::new(seed ^ 0x1C3B_0F5E);
     let [host, peer, router] = FAMILIES[random.below(2) as usize];
     let path = Path {
         loss: [0.0, 0.02][random.below(2) as usize],

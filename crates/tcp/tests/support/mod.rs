@@ -11,17 +11,18 @@ use std::time::Duration;
 
 use lagometer_tcp::wire::{Flags, Segment, is_ecn_capable, mark_congestion, parse_packet};
 use lagometer_tcp::{Config, Connection, ConnectionId, Endpoint, Instant, Seq};
+use lagometer_units::SplitMix64;
 
-/// `SplitMix64`.
-pub(crate) struct Random(pub(crate) u64);
+/// Numbers from a seed.
+pub(crate) struct Random(pub(crate) SplitMix64);
 
 impl Random {
+    pub(crate) const fn new(seed: u64) -> Self {
+        Self(SplitMix64::new(seed))
+    }
+
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.next_u64()
     }
 
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
@@ -137,7 +138,7 @@ impl Network {
             worst_queue: Duration::ZERO,
             in_flight: BTreeMap::new(),
             order: 0,
-            random: Random(seed),
+            random: Random::new(seed),
             free_at: [now; 2],
             burst_left: [0; 2],
         }
@@ -343,7 +344,7 @@ impl Network {
 
 /// Bytes that tell where they belong.
 pub(crate) fn pattern(length: usize) -> Vec<u8> {
-    let mut random = Random(length as u64);
+    let mut random = Random::new(length as u64);
     let mut bytes = Vec::with_capacity(length + 8);
     while bytes.len() < length {
         bytes.extend_from_slice(&random.next().to_le_bytes());

@@ -1,7 +1,7 @@
 //! Each player's own network conditions.
 
 use lagometer_link::{Link, Profile, Regime};
-use lagometer_units::Time;
+use lagometer_units::{SplitMix64, Time};
 
 /// The link of the player numbered `player`, calm until `impairments_start`.
 ///
@@ -18,17 +18,9 @@ pub fn player_link(profile: &Profile, seed: u64, player: u32, impairments_start:
     )
 }
 
-/// An independent seed for each player: the finaliser of `SplitMix64` (Steele,
-/// Lea and Flood 2014) over both.
+/// An independent seed for each player.
 const fn seed_of(seed: u64, player: u32) -> u64 {
-    mix(mix(seed ^ 0x006c_696e_6b00_0000) ^ player as u64)
-}
-
-const fn mix(value: u64) -> u64 {
-    let mut mixed = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
+    SplitMix64::first(SplitMix64::first(seed ^ 0x006c_696e_6b00_0000) ^ player as u64)
 }
 
 #[cfg(test)]

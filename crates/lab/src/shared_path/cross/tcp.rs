@@ -8,10 +8,9 @@ use lagometer_link::Direction;
 use lagometer_link::cross::{Control, Cross};
 use lagometer_tcp::congestion::Algorithm;
 use lagometer_tcp::{Config, Connection, ConnectionId, EcnMode, Endpoint, Instant, State};
-use lagometer_units::Time;
+use lagometer_units::{Time, mix};
 
 use super::{CrossPacket, Load};
-use crate::draw::mix;
 
 const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 1, 1));
 const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 1, 2));

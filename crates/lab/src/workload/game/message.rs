@@ -1,7 +1,8 @@
 //! A game's messages: a header that both sides read, and bytes up to the size.
 
+use lagometer_units::mix;
+
 use super::super::payload::Damaged;
-use crate::draw::mix;
 
 /// Bytes in front of what a message carries: check, kind and four numbers. Games have as
 /// much: which message it is, what was received of the peer's, and what it builds upon.
