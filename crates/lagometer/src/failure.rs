@@ -63,33 +63,19 @@ impl fmt::Display for Missing {
 }
 
 impl Failure {
-    /// What came of a command, unless something `beside` it failed; all failures but one,
-    /// which is to be the command's, are said at once.
+    /// What came of a command, unless it or something `beside` it failed: the first
+    /// failure is to be the command's, all others are said at once.
     pub(crate) fn unless<T>(
         result: Result<T, Self>,
         beside: impl IntoIterator<Item = Self>,
     ) -> Result<T, Self> {
-        match result {
-            Ok(value) => Self::first_of(beside).map(|()| value),
-            Err(why) => {
-                for failure in beside {
-                    note!("lagometer: {failure}");
-                }
-                Err(why)
+        beside.into_iter().fold(result, |result, failure| {
+            if result.is_err() {
+                note!("lagometer: {failure}");
+                return result;
             }
-        }
-    }
-
-    /// The failures after the first are said at once; the first is to be the command's.
-    pub(crate) fn first_of(failures: impl IntoIterator<Item = Self>) -> Result<(), Self> {
-        let mut failures = failures.into_iter();
-        let Some(first) = failures.next() else {
-            return Ok(());
-        };
-        for failure in failures {
-            note!("lagometer: {failure}");
-        }
-        Err(first)
+            Err(failure)
+        })
     }
 
     pub(crate) fn input(error: impl std::fmt::Display) -> Self {

@@ -5,6 +5,8 @@
 //! the environment that is a failure.
 
 mod dissectors;
+#[cfg(target_os = "linux")]
+mod gateway_process;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -112,5 +112,5 @@ fn show(arguments: &TuneArguments, document: &Document, name: &str) -> Result<()
         .as_ref()
         .zip(found)
         .map_or(Ok(()), |(path, lanes)| output::write(path, &lanes));
-    Failure::first_of([shown, written].into_iter().filter_map(Result::err))
+    Failure::unless(shown, written.err())
 }

@@ -3,10 +3,10 @@
 //! that is held against the protocol's own decoder.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ use lagometer_transport::kcp::StreamProfile;
 use prost::Message as _;
 
 use super::{OF_MESSAGES, hex, joined, little};
-use crate::{fields, tshark};
+use crate::{fields, gateway_process, tshark};
 
 /// How long anything may take before the test fails: far longer than it does.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -42,27 +42,9 @@ struct Gateway {
 
 impl Gateway {
     fn start(scheme: &str) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_lagometer"))
-            .args(["gateway", "-dev", "-cwm=false", "-sa=127.0.0.1:0"])
-            .arg(format!("-ca={scheme}://127.0.0.1:0"))
-            .args(["-cfsm=client_authoratative_fsm.json", "--web=127.0.0.1:0"])
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let line = loop {
-            let line = lines.next().expect("the gateway ends at once").unwrap();
-            if line.contains("the gateway runs") {
-                break line;
-            }
-        };
-        // The rest of the log is read away.
-        thread::spawn(move || lines.for_each(drop));
-        let address = |key: &str| {
-            let rest = line.split(key).nth(1).unwrap();
-            let end = rest.find([',', ' ']).unwrap_or(rest.len());
-            rest[..end].rsplit("//").next().unwrap().parse().unwrap()
-        };
+        let clients = format!("-ca={scheme}://127.0.0.1:0");
+        let (child, line) = gateway_process::start(&[&clients]);
+        let address = |key| gateway_process::address(&line, key);
         Self {
             servers: address("servers="),
             clients: address("clients="),

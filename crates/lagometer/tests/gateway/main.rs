@@ -2,6 +2,8 @@
 //! peers that misbehave.
 
 mod command_lines;
+#[path = "../gateway_process/mod.rs"]
+mod gateway_process;
 mod prometheus;
 mod recordings;
 mod running;

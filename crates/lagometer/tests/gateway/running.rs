@@ -1,12 +1,14 @@
 //! A gateway that runs in a process of its own, and peers that speak to it byte
 //! by byte.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use lagometer_protocol::{FrameBuilder, FrameDecoder, FrameLimits, MessagePack, Packet};
+
+use crate::gateway_process;
 
 /// How long anything may take before the test fails: far longer than it does.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
@@ -29,32 +31,13 @@ pub(crate) struct Gateway {
 impl Gateway {
     /// Starts one that lets everyone in, on ports that are free.
     pub(crate) fn start(arguments: &[&str]) -> Self {
-        let mut child = lagometer()
-            .args(["-dev", "-cwm=false", "-sa=127.0.0.1:0", "-ca=127.0.0.1:0"])
-            .args(["-cfsm=client_authoratative_fsm.json", "--web=127.0.0.1:0"])
-            .args(arguments)
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let line = loop {
-            let line = lines.next().expect("the gateway ends at once").unwrap();
-            if line.contains("the gateway runs") {
-                break line;
-            }
-        };
-        // The rest of the log is read away.
-        std::thread::spawn(move || lines.for_each(drop));
+        let (child, line) = gateway_process::start(&[&["-ca=127.0.0.1:0"], arguments].concat());
         Self::named_in(&line, child)
     }
 
     /// The gateway that wrote, in that line of its log, where it listens.
     pub(crate) fn named_in(line: &str, child: Child) -> Self {
-        let address = |key: &str| {
-            let rest = line.split(key).nth(1).unwrap();
-            let end = rest.find([',', ' ', '\n']).unwrap_or(rest.len());
-            rest[..end].parse().unwrap()
-        };
+        let address = |key| gateway_process::address(line, key);
         Self {
             servers: address("servers="),
             clients: address("clients="),
