@@ -1,32 +1,13 @@
 //! Worlds with few players and with many, through the binary: one after the
 //! other, to one table, one document and one page.
 
+mod small_world;
+
 use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// Everyone in one channel, without the two seconds before the first window.
-const QUICK: &str = r#"
-name = "quick"
-summary = "players who see each other soon"
-channels = "single"
-players = 3
-join-every = "10 ms"
-for = "500 ms"
-server-frames-per-s = 30
-player-frames-per-s = 10
-fan-out-delay = "100 ms"
-observers = 3
-[[tier]]
-every = "20 ms"
-[ground]
-side-m = 50
-built = "0 %"
-obstacle-m = [2, 12]
-[bots]
-turn-each-second = "10 %"
-jump-each-second = "10 %"
-"#;
+use small_world::SMALL_WORLD;
 
 /// A scenario of its own in a folder that is gone afterwards.
 struct Place {
@@ -37,8 +18,8 @@ struct Place {
 impl Place {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("quick.toml");
-        std::fs::write(&path, QUICK).unwrap();
+        let path = folder.path().join("small.toml");
+        std::fs::write(&path, SMALL_WORLD).unwrap();
         let scenario = path.to_str().unwrap().to_owned();
         Self { folder, scenario }
     }

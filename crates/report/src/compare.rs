@@ -226,21 +226,9 @@ fn shares_alike(first: &Document, second: &Document) -> bool {
 }
 
 fn changes(pair: &Pair, first: &Lane, second: &Lane, limit_ms: u32) -> Vec<Change> {
-    let all = [
-        Figure::Within(limit_ms),
-        Figure::P50,
-        Figure::P99,
-        Figure::P99_9,
-        Figure::Worst,
-        Figure::Lag,
-        Figure::Freezes,
-        Figure::LongestFreeze,
-        Figure::Episodes,
-        Figure::LongestEpisode,
-        Figure::Lost,
-        Figure::Overhead,
-    ];
-    all.into_iter()
+    [Figure::Within(limit_ms)]
+        .into_iter()
+        .chain(Figure::OF_LANES)
         .chain(Figure::OF_GAMES)
         .filter(|figure| !is_old(*figure) || first.lag.is_none() || second.lag.is_none())
         .filter_map(|figure| change(pair, figure, first, second))

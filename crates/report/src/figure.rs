@@ -95,6 +95,22 @@ pub(crate) enum Unit {
 }
 
 impl Figure {
+    /// Those of every lane but the share within a limit, in the order in which they are
+    /// best shown.
+    pub(crate) const OF_LANES: [Self; 11] = [
+        Self::P50,
+        Self::P99,
+        Self::P99_9,
+        Self::Worst,
+        Self::Lag,
+        Self::Freezes,
+        Self::LongestFreeze,
+        Self::Episodes,
+        Self::LongestEpisode,
+        Self::Lost,
+        Self::Overhead,
+    ];
+
     /// Those of games alone, in the order in which they are best shown.
     pub(crate) const OF_GAMES: [Self; 9] = [
         Self::InterpolationNeeded,

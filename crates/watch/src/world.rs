@@ -61,18 +61,20 @@ impl WorldView {
     /// Takes in a moment.
     pub fn note(&mut self, moment: &Moment) {
         let asked = f64::from(self.players_asked);
-        let players = f64::from(moment.players);
+        let players = f64::from(moment.world.players);
         self.board.state = format!(
             "{} of {}",
-            clock(std::time::Duration::from_secs_f64(moment.at_s.max(0.0))),
+            clock(std::time::Duration::from_secs_f64(
+                moment.world.at_s.max(0.0)
+            )),
             clock(std::time::Duration::from_secs_f64(self.lasts_s))
         );
-        self.board.done = Some(moment.at_s / self.lasts_s.max(1e-9));
+        self.board.done = Some(moment.world.at_s / self.lasts_s.max(1e-9));
         let millis =
             |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |it| format!("{it:.0} ms"));
         let ticks = moment.gateway_ticks.as_ref();
         let longest = ticks.and_then(|ticks| ticks.longest_ms);
-        let cpu = moment.generator_cpu_pct;
+        let cpu = moment.world.generator_cpu_pct;
         let figures: [(usize, Option<f64>, String, bool); 9] = [
             (
                 PLAYERS,
@@ -80,31 +82,41 @@ impl WorldView {
                 format!("{players:.0} of {asked:.0}"),
                 false,
             ),
-            (AGE, moment.age_p50_ms, millis(moment.age_p50_ms), false),
-            (OLDEST, moment.age_p99_ms, millis(moment.age_p99_ms), false),
+            (
+                AGE,
+                moment.world.age_p50_ms,
+                millis(moment.world.age_p50_ms),
+                false,
+            ),
+            (
+                OLDEST,
+                moment.world.age_p99_ms,
+                millis(moment.world.age_p99_ms),
+                false,
+            ),
             (
                 UPDATES,
-                Some(moment.updates_per_s),
-                format!("{}/s", number(moment.updates_per_s)),
+                Some(moment.world.updates_per_s),
+                format!("{}/s", number(moment.world.updates_per_s)),
                 false,
             ),
             (
                 BYTES,
-                Some(moment.bytes_per_s),
-                format!("{}B/s", unit(moment.bytes_per_s)),
+                Some(moment.world.bytes_per_s),
+                format!("{}B/s", unit(moment.world.bytes_per_s)),
                 false,
             ),
             (
                 FRAMES,
-                Some(moment.frames_per_s),
-                format!("{:.1}/s", moment.frames_per_s),
+                Some(moment.world.frames_per_s),
+                format!("{:.1}/s", moment.world.frames_per_s),
                 false,
             ),
             (
                 LATE,
-                Some(moment.frame_late_ms),
-                format!("{:.1} ms", moment.frame_late_ms),
-                moment.frame_late_ms > LATE_FRAME_MS,
+                Some(moment.world.frame_late_ms),
+                format!("{:.1} ms", moment.world.frame_late_ms),
+                moment.world.frame_late_ms > LATE_FRAME_MS,
             ),
             (
                 TICKS,

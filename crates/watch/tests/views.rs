@@ -8,6 +8,7 @@ use lagometer_gateway::server::{Glance, LoopGlance};
 use lagometer_lab::live::LaneMoment;
 use lagometer_lab::{Experiment, Resolved, resolve};
 use lagometer_link::Profile;
+use lagometer_results::WorldMoment;
 use lagometer_testbed::Testbed;
 use lagometer_units::Time;
 use lagometer_watch::gateway::GatewayView;
@@ -222,7 +223,7 @@ fn world() -> WorldView {
     let mut view = WorldView::new(&scenario);
     for look in 0..60_u32 {
         let players = (look * 8).min(200);
-        view.note(&Moment {
+        let world = WorldMoment {
             at_s: f64::from(look) / 4.0,
             players,
             updates_per_s: f64::from(players * players) / 2.0,
@@ -233,6 +234,9 @@ fn world() -> WorldView {
             age_p99_ms: (players > 0).then(|| 60.0 + f64::from(players) / 4.0),
             generator_cpu_pct: Some(f64::from(players) / 2.0),
             handovers_per_s: None,
+        };
+        view.note(&Moment {
+            world,
             gateway_ticks: Some(GatewayTicks {
                 per_s: Some(50.0),
                 late_pct: Some(0.0),

@@ -226,7 +226,7 @@ fn a_play_that_is_stopped_returns_what_it_has() {
         1,
         None,
         &|_, moment| {
-            if moment.at_s > 8.0 {
+            if moment.world.at_s > 8.0 {
                 stop.store(true, std::sync::atomic::Ordering::Relaxed);
             }
         },

@@ -7,6 +7,8 @@
 
 mod lanes;
 mod shape;
+#[path = "../small_world/mod.rs"]
+mod small_world;
 mod trouble;
 mod workloads;
 #[path = "../workloads/mod.rs"]

@@ -330,21 +330,10 @@ fn per_seed(view: &View<'_>, lane: &Lane, out: &mut String) {
     let of_games = Figure::OF_GAMES
         .into_iter()
         .filter(|figure| figure.of(lane).is_some());
-    let others = [
-        Figure::Within(view.about.limit_ms),
-        Figure::P50,
-        Figure::P99,
-        Figure::P99_9,
-        Figure::Worst,
-        Figure::Lag,
-        Figure::Freezes,
-        Figure::LongestFreeze,
-        Figure::Episodes,
-        Figure::LongestEpisode,
-        Figure::Lost,
-        Figure::Overhead,
-    ];
-    let figures: Vec<Figure> = of_games.chain(others).collect();
+    let figures: Vec<Figure> = of_games
+        .chain([Figure::Within(view.about.limit_ms)])
+        .chain(Figure::OF_LANES)
+        .collect();
     *out += r#"<div class="broad"><h3>Each seed</h3><div class="scroll"><table><thead><tr><th class="n">seed</th>"#;
     for figure in &figures {
         append!(

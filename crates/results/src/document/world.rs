@@ -326,7 +326,7 @@ pub struct WorldWay {
 }
 
 /// A moment of a played world.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WorldMoment {
     /// Seconds since the first player was asked in.

@@ -40,7 +40,10 @@ pub struct Note {
 impl Note {
     /// Adds what happened in another shard at the same time.
     pub fn absorb(&mut self, other: &Self) {
-        let (mine, theirs) = (&mut self.moment, &other.moment);
+        // One of all asks the gateway.
+        let ticks = self.moment.gateway_ticks.or(other.moment.gateway_ticks);
+        self.moment.gateway_ticks = ticks;
+        let (mine, theirs) = (&mut self.moment.world, &other.moment.world);
         mine.at_s = mine.at_s.max(theirs.at_s);
         mine.players += theirs.players;
         mine.updates_per_s += theirs.updates_per_s;
@@ -49,8 +52,6 @@ impl Note {
         mine.frame_late_ms = mine.frame_late_ms.max(theirs.frame_late_ms);
         mine.generator_cpu_pct = sum(mine.generator_cpu_pct, theirs.generator_cpu_pct);
         mine.handovers_per_s = sum(mine.handovers_per_s, theirs.handovers_per_s);
-        // One of all asks the gateway.
-        mine.gateway_ticks = mine.gateway_ticks.or(theirs.gateway_ticks);
         merge(&mut self.ages, &other.ages);
         self.moment.set_ages(&self.ages);
         self.came += other.came;

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use lagometer_results::{
-    Frames, Generator, Handovers, Players, Quantiles, Sight, World, WorldMoment, WorldPath,
-    WorldProcess, WorldTier,
+    Frames, Generator, Handovers, Players, Quantiles, Sight, World, WorldPath, WorldProcess,
+    WorldTier,
 };
 
 use crate::measure::bottleneck::bottleneck;
 use crate::measure::input_digest;
-use crate::measure::outcome::{Moment, Outcome, ProcessStats};
+use crate::measure::outcome::{Outcome, ProcessStats};
 use crate::sim::scenario::Scenario;
 
 /// The document's account of a played world. `gateway` says where it was
@@ -69,7 +69,7 @@ pub fn assemble(scenario: &Scenario, gateway: String, outcome: &Outcome) -> Worl
             .map(|process_stats| process(process_stats, seconds))
             .collect(),
         bottleneck: None,
-        timeline: outcome.timeline.iter().map(moment).collect(),
+        timeline: outcome.timeline.iter().map(|moment| moment.world).collect(),
     };
     world.bottleneck = judge(scenario, &world);
     world
@@ -166,21 +166,6 @@ fn process(process_stats: &ProcessStats, seconds: f64) -> WorldProcess {
             .map(|cpu| 100.0 * cpu.as_secs_f64() / seconds),
         clock_error_us: process_stats.clock_error.as_secs_f64() * 1e6,
         lost: process_stats.lost,
-    }
-}
-
-fn moment(moment: &Moment) -> WorldMoment {
-    WorldMoment {
-        at_s: moment.at_s,
-        players: moment.players,
-        updates_per_s: moment.updates_per_s,
-        bytes_per_s: moment.bytes_per_s,
-        frames_per_s: moment.frames_per_s,
-        frame_late_ms: moment.frame_late_ms,
-        age_p50_ms: moment.age_p50_ms,
-        age_p99_ms: moment.age_p99_ms,
-        generator_cpu_pct: moment.generator_cpu_pct,
-        handovers_per_s: moment.handovers_per_s,
     }
 }
 

@@ -76,7 +76,7 @@ impl Moment {
     /// Says how old what players saw was.
     pub(crate) fn set_ages(&mut self, ages: &Distribution) {
         let age = |share| (!ages.is_empty()).then(|| ages.at_share(share).as_secs_f64() * 1e3);
-        self.age_p50_ms = age(0.5);
-        self.age_p99_ms = age(0.99);
+        self.world.age_p50_ms = age(0.5);
+        self.world.age_p99_ms = age(0.99);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lagometer_results::GatewayMetrics;
+use lagometer_results::{GatewayMetrics, WorldMoment};
 use lagometer_stats::Distribution;
 use serde::{Deserialize, Serialize};
 
@@ -172,29 +172,9 @@ impl Default for Handovers {
 /// One half second of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Moment {
-    /// Seconds since the first player was asked in.
-    pub at_s: f64,
-    /// Players in the game.
-    pub players: u32,
-    /// Updates that all players received, a second.
-    pub updates_per_s: f64,
-    /// Bytes that all received, a second.
-    pub bytes_per_s: f64,
-    /// Frames the server simulated, a second.
-    pub frames_per_s: f64,
-    /// The latest start of a frame, milliseconds.
-    pub frame_late_ms: f64,
-    /// The median age of what players saw, milliseconds; none where nobody
-    /// saw anything.
-    pub age_p50_ms: Option<f64>,
-    /// Its 99th percentile.
-    pub age_p99_ms: Option<f64>,
-    /// The processor time of servers and players, in per cent of one core;
-    /// none where time is not the processor's.
-    pub generator_cpu_pct: Option<f64>,
-    /// Characters that came from one server to another, a second; none where
-    /// no servers share them.
-    pub handovers_per_s: Option<f64>,
+    /// What the document keeps of it.
+    #[serde(flatten)]
+    pub world: WorldMoment,
     /// What the gateway said of its ticks; none where it was not asked or did
     /// not answer.
     #[serde(default)]
@@ -202,7 +182,7 @@ pub struct Moment {
 }
 
 /// What a gateway said of the ticks of its channels since it was last looked
-/// at; none where it does not tell.
+/// at; none where it does not report them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GatewayTicks {
     /// Ticks a second at which it sent windows.

@@ -95,19 +95,20 @@ impl Exporter {
 
     /// Shows this moment from now on.
     pub(super) fn report(&self, moment: &Moment) {
-        self.players.set(f64::from(moment.players));
-        self.updates_per_second.set(moment.updates_per_s);
-        self.received_bytes_per_second.set(moment.bytes_per_s);
-        self.frames_per_second.set(moment.frames_per_s);
-        self.frame_late_seconds.set(moment.frame_late_ms / 1e3);
-        let ages_ms = [moment.age_p50_ms, moment.age_p99_ms];
+        self.players.set(f64::from(moment.world.players));
+        self.updates_per_second.set(moment.world.updates_per_s);
+        self.received_bytes_per_second.set(moment.world.bytes_per_s);
+        self.frames_per_second.set(moment.world.frames_per_s);
+        self.frame_late_seconds
+            .set(moment.world.frame_late_ms / 1e3);
+        let ages_ms = [moment.world.age_p50_ms, moment.world.age_p99_ms];
         for (quantile, age_ms) in QUANTILES.into_iter().zip(ages_ms) {
             if let Some(age_ms) = age_ms {
                 let gauge = self.age_seconds.with_label_values(&[quantile]);
                 gauge.set(age_ms / 1e3);
             }
         }
-        if let Some(cpu_pct) = moment.generator_cpu_pct {
+        if let Some(cpu_pct) = moment.world.generator_cpu_pct {
             self.generator_cpu_ratio.set(cpu_pct / 100.0);
         }
     }

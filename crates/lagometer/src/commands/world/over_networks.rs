@@ -103,7 +103,7 @@ pub(super) fn simulate(
         capture,
         &|_, moment| {
             // Told every half second, and counted in whole ones.
-            if ((2.0 * moment.at_s).round() as u64).is_multiple_of(2) {
+            if ((2.0 * moment.world.at_s).round() as u64).is_multiple_of(2) {
                 progress.played(Duration::from_secs(1));
             }
         },

@@ -48,25 +48,27 @@ impl Progress {
             view.note(moment);
             return;
         }
-        if moment.at_s - self.reported_s < 1.0 {
+        if moment.world.at_s - self.reported_s < 1.0 {
             return;
         }
-        self.reported_s = moment.at_s;
+        self.reported_s = moment.world.at_s;
         let age = moment
+            .world
             .age_p50_ms
             .map_or_else(String::new, |age_ms| format!(", seen {age_ms:.0} ms old"));
         let generator = moment
+            .world
             .generator_cpu_pct
             .map_or_else(String::new, |cpu_pct| format!(", generator {cpu_pct:.0} %"));
         let ticks = moment.gateway_ticks.as_ref().map(ticks).unwrap_or_default();
         note!(
             "{:5.0} s  {} players, {:.0} updates/s, {:.1} MB/s, {:.1} frames/s, late by {:.1} ms{ticks}{generator}{age}",
-            moment.at_s,
-            moment.players,
-            moment.updates_per_s,
-            moment.bytes_per_s / 1e6,
-            moment.frames_per_s,
-            moment.frame_late_ms,
+            moment.world.at_s,
+            moment.world.players,
+            moment.world.updates_per_s,
+            moment.world.bytes_per_s / 1e6,
+            moment.world.frames_per_s,
+            moment.world.frame_late_ms,
         );
     }
 }

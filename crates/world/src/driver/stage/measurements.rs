@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lagometer_results::GatewayMetrics;
+use lagometer_results::{GatewayMetrics, WorldMoment};
 use lagometer_stats::Distribution;
 use lagometer_units::Time;
 
@@ -245,7 +245,7 @@ impl Measurements {
         let handovers = self.checker.sums().completed;
         // The checker counts anew once, when what is measured begins.
         let handovers_since = handovers.checked_sub(noted.handovers).unwrap_or(handovers);
-        let mut moment = Moment {
+        let world = WorldMoment {
             at_s: now.as_secs_f64(),
             players: in_game,
             updates_per_s: updates_since as f64 / seconds,
@@ -258,6 +258,9 @@ impl Measurements {
                 .map(|used| 100.0 * used.as_secs_f64() / seconds),
             handovers_per_s: (self.outcome.handovers.is_some())
                 .then(|| handovers_since as f64 / seconds),
+        };
+        let mut moment = Moment {
+            world,
             gateway_ticks: None,
         };
         moment.set_ages(&ages);
