@@ -8,4 +8,6 @@
 
 pub mod allocator;
 pub mod srt;
+#[cfg(any(feature = "srt", feature = "udt"))]
+mod state;
 pub mod udt;

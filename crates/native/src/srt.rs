@@ -25,6 +25,7 @@ mod threads;
 
 #[cfg(feature = "srt")]
 pub use {
+    crate::state::State,
     error::{Error, Kind},
-    socket::{Library, Options, Socket, State},
+    socket::{Library, Options, Socket},
 };

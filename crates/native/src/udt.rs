@@ -45,9 +45,10 @@ mod threads;
 
 #[cfg(feature = "udt")]
 pub use {
+    crate::state::State,
     error::{Error, Kind},
     library::Library,
     options::{Options, RateControl},
     poll::{Poll, Ready},
-    socket::{Mode, Order, Socket, State, Statistics},
+    socket::{Mode, Order, Socket, Statistics},
 };

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::srt::error::Error;
 use crate::srt::foreign;
 use crate::srt::threads::Threads;
+use crate::state::State;
 
 /// `srt.h`, `enum SRT_SOCKOPT`.
 mod option {
@@ -81,23 +82,6 @@ pub struct Socket {
     id: i32,
     library: Library,
     threads: Arc<Threads>,
-}
-
-/// Where a socket is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// Made or bound.
-    Idle,
-    /// Waiting for connections.
-    Listening,
-    /// Asking for a connection.
-    Connecting,
-    /// Connected.
-    Connected,
-    /// The connection was lost, refused or closed by the peer.
-    Broken,
-    /// Closed.
-    Closed,
 }
 
 impl Socket {
@@ -184,15 +168,7 @@ impl Socket {
     /// Where the socket is in its life.
     #[must_use]
     pub fn state(&self) -> State {
-        // `enum SRT_SOCKSTATUS`, `srt.h`.
-        match foreign::state(self.id) {
-            1 | 2 => State::Idle,
-            3 => State::Listening,
-            4 => State::Connecting,
-            5 => State::Connected,
-            6 => State::Broken,
-            _ => State::Closed,
-        }
+        State::from_code(foreign::state(self.id))
     }
 
     /// The processor time of the threads that SRT made for this socket's UDP

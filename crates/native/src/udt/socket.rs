@@ -4,6 +4,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use crate::state::State;
 use crate::udt::error::{Error, Kind};
 use crate::udt::options::{Options, RateControl};
 use crate::udt::ports::HeldPort;
@@ -50,23 +51,6 @@ pub enum Order {
     Kept,
     /// It is delivered as soon as it is whole.
     Free,
-}
-
-/// Where a socket is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// Made or bound.
-    Idle,
-    /// Waiting for connections.
-    Listening,
-    /// Asking for a connection.
-    Connecting,
-    /// Connected.
-    Connected,
-    /// The connection was lost, refused or closed by the peer.
-    Broken,
-    /// Closed.
-    Closed,
 }
 
 /// What UDT knows of a connection, since it was made.
@@ -235,15 +219,7 @@ impl Socket {
     /// Where the socket is in its life.
     #[must_use]
     pub fn state(&self) -> State {
-        // `enum UDTSTATUS`, `udt.h`.
-        match foreign::state(self.id) {
-            1 | 2 => State::Idle,
-            3 => State::Listening,
-            4 => State::Connecting,
-            5 => State::Connected,
-            6 => State::Broken,
-            _ => State::Closed,
-        }
+        State::from_code(foreign::state(self.id))
     }
 
     /// How many packets the send buffer holds: sent and not acknowledged, or
