@@ -10,6 +10,7 @@
 mod icmp;
 mod support;
 
+use std::fmt;
 use std::net::IpAddr;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -239,6 +240,47 @@ fn damaged(network: &mut Network, from: usize, random: &mut Random) -> Vec<u8> {
     packet
 }
 
+/// A stream each way, and how far it has come.
+struct Streams {
+    sent: [Vec<u8>; 2],
+    written: [usize; 2],
+    received: [Vec<u8>; 2],
+}
+
+impl Streams {
+    /// Of up to 60,000 bytes.
+    fn new(random: &mut Random) -> Self {
+        Self {
+            sent: [(); 2].map(|()| pattern(1 + random.below(60_000) as usize)),
+            written: [0; 2],
+            received: [Vec::new(), Vec::new()],
+        }
+    }
+
+    fn have_arrived(&self) -> bool {
+        (0..2).all(|side| self.received[side].len() >= self.sent[side].len())
+    }
+
+    /// `side` writes some of its stream, and the other reads what has come.
+    fn pass(&mut self, network: &mut Network, side: usize, random: &mut Random) {
+        let most = self.written[side] + random.below(9_000) as usize;
+        let end = most.min(self.sent[side].len());
+        let rest = &self.sent[side][self.written[side]..end];
+        self.written[side] += network.write(side, rest);
+        self.received[side].extend(network.read(1 - side));
+        assert!(
+            self.sent[side].starts_with(&self.received[side]),
+            "something else arrived"
+        );
+    }
+}
+
+impl fmt::Debug for Streams {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:?} bytes written", self.written)
+    }
+}
+
 fn under_attack(seed: u64) {
     let mut random = Random::new(seed ^ 0xA77A_C4ED);
     let path = Path {
@@ -249,23 +291,11 @@ fn under_attack(seed: u64) {
     };
     let config = any_config(&mut random);
     let mut network = Network::connected(seed, path, &config);
-    let streams = [
-        pattern(1 + random.below(60_000) as usize),
-        pattern(1 + random.below(60_000) as usize),
-    ];
-    let (mut written, mut received) = ([0, 0], [Vec::new(), Vec::new()]);
+    let mut streams = Streams::new(&mut random);
     let limit = network.now + Duration::from_mins(30);
-    while (0..2).any(|side| received[side].len() < streams[side].len()) {
+    while !streams.have_arrived() {
         for side in 0..2 {
-            let most = written[side] + random.below(9_000) as usize;
-            let end = most.min(streams[side].len());
-            written[side] += network.write(side, &streams[side][written[side]..end]);
-            received[side].extend(network.read(1 - side));
-            let so_far = received[side].len();
-            assert!(
-                received[side] == streams[side][..so_far.min(streams[side].len())],
-                "something else arrived"
-            );
+            streams.pass(&mut network, side, &mut random);
             if random.chance(0.3) {
                 let packet = forged(&mut network, side, &mut random);
                 network.inject(1 - side, &packet);
@@ -277,7 +307,7 @@ fn under_attack(seed: u64) {
         }
         let next = network.now + Duration::from_millis(10);
         network.step(next);
-        assert!(network.now < limit, "the streams stand still: {written:?}");
+        assert!(network.now < limit, "the streams stand still: {streams:?}");
         let memory = network.server(|c| c.receive_memory());
         assert!(memory < 7 << 20, "{memory}");
     }

@@ -8,17 +8,7 @@ use lagometer_transport::webrtc::Settings;
 use lagometer_transport::{State, Transport};
 use lagometer_units::Time;
 use proptest::prelude::*;
-use virtual_wire::{CLIENT, Impairments, SERVER, Wire, number, numbered};
-
-fn still_works(wire: &mut Wire) {
-    for from in [CLIENT, SERVER] {
-        wire.received[1 - from].clear();
-        wire.send(from, &numbered(9, 500)).unwrap();
-        wire.run_for(Duration::from_secs(5));
-        let (_, message) = wire.received[1 - from].pop_front().unwrap();
-        assert_eq!(number(&message.bytes), Some(9));
-    }
-}
+use virtual_wire::{CLIENT, Impairments, SERVER, Wire, numbered};
 
 /// Bytes of any kind, or with a beginning that promises STUN or a DTLS
 /// record.
@@ -46,7 +36,7 @@ proptest! {
             wire.inject(CLIENT, datagram);
             wire.inject(SERVER, datagram);
         }
-        still_works(&mut wire);
+        wire.assert_it_works(Duration::from_secs(5));
     }
 }
 
@@ -61,7 +51,7 @@ fn a_flood_of_garbage_is_not_answered_in_kind() {
         wire.inject(SERVER, &datagram);
     }
     assert!(wire.passed.len() - before < 10);
-    still_works(&mut wire);
+    wire.assert_it_works(Duration::from_secs(5));
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::time::Duration;
 use lagometer_tcp::Connection;
 
 use super::support::icmp::{self, Says, quote};
-use super::support::{Network, Path, Random, pattern};
-use super::{any_config, damage, flow};
+use super::support::{Network, Path, Random};
+use super::{Streams, any_config, damage, flow};
 
 /// Of both families, a host, its peer and a router between them.
 const FAMILIES: [[&str; 3]; 2] = [
@@ -112,23 +112,11 @@ pub(super) fn under_icmp(seed: u64) {
     let router: IpAddr = router.parse().unwrap();
     let limit = network.now + Duration::from_mins(1);
     assert!(network.run_until(limit, |network| network.server.is_some()));
-    let streams = [
-        pattern(1 + random.below(60_000) as usize),
-        pattern(1 + random.below(60_000) as usize),
-    ];
-    let (mut written, mut received) = ([0, 0], [Vec::new(), Vec::new()]);
+    let mut streams = Streams::new(&mut random);
     let limit = network.now + Duration::from_mins(30);
-    while (0..2).any(|side| received[side].len() < streams[side].len()) {
+    while !streams.have_arrived() {
         for side in 0..2 {
-            let most = written[side] + random.below(9_000) as usize;
-            let end = most.min(streams[side].len());
-            written[side] += network.write(side, &streams[side][written[side]..end]);
-            received[side].extend(network.read(1 - side));
-            let so_far = received[side].len().min(streams[side].len());
-            assert!(
-                received[side] == streams[side][..so_far],
-                "something else arrived"
-            );
+            streams.pass(&mut network, side, &mut random);
             if random.chance(0.3) {
                 network.collect();
                 let before = state(&mut network, side);
@@ -145,7 +133,7 @@ pub(super) fn under_icmp(seed: u64) {
         }
         let next = network.now + Duration::from_millis(10);
         network.step(next);
-        assert!(network.now < limit, "the streams stand still: {written:?}");
+        assert!(network.now < limit, "the streams stand still: {streams:?}");
     }
     for alive in [network.client(|c| c.state()), network.server(|c| c.state())] {
         assert!(alive.can_write(), "{alive:?}");

@@ -83,6 +83,17 @@ pub(crate) struct Wire {
 const STEPS_PER_SECOND: u64 = 20_000;
 
 impl Wire {
+    /// A message passes each way within so long.
+    pub(crate) fn assert_it_works(&mut self, within: Duration) {
+        for from in [CLIENT, SERVER] {
+            self.received[1 - from].clear();
+            self.send(from, &numbered(9, 500)).unwrap();
+            self.run_for(within);
+            let (_, message) = self.received[1 - from].pop_front().unwrap();
+            assert_eq!(number(&message.bytes), Some(9));
+        }
+    }
+
     pub(crate) fn new(pair: Pair, impairments: Impairments, seed: u64) -> Self {
         let mut wire = Self {
             ends: [pair.client, pair.server],
