@@ -1,13 +1,15 @@
 //! Runs and recordings over a path to a remote end: loopback, and two hosts in
 //! namespaces with an emulated link between.
 
+mod behind_a_link;
+
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use lagometer_emu::Permission;
+use behind_a_link::behind_a_link;
 use serde_json::Value;
 
 const SECRET: &str = "a secret for tests alone";
@@ -30,38 +32,6 @@ fn lagometer(folder: &Path, arguments: &[&str]) -> Output {
         .args(arguments)
         .output()
         .expect("the binary starts")
-}
-
-/// Runs `command` in one host and a remote end in another, behind [`NETWORK`];
-/// `None` where the system permits no namespaces.
-fn behind_a_link(folder: &Path, command: &str) -> Option<Output> {
-    behind(NETWORK, folder, command)
-}
-
-fn behind(network: &str, folder: &Path, command: &str) -> Option<Output> {
-    if let Err(refusal) = Permission::probe() {
-        assert!(
-            std::env::var_os("LAGOMETER_REQUIRE_NAMESPACES").is_none(),
-            "LAGOMETER_REQUIRE_NAMESPACES is set, but {refusal}"
-        );
-        eprintln!("skipped: {refusal}");
-        return None;
-    }
-    fs::write(folder.join("link.toml"), network).unwrap();
-    let serve = format!("{} serve --bind 0.0.0.0", binary());
-    Some(lagometer(
-        folder,
-        &[
-            "shape",
-            "link.toml",
-            "--server",
-            &serve,
-            "--",
-            "sh",
-            "-c",
-            command,
-        ],
-    ))
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -136,7 +106,7 @@ fn over_a_path_the_figures_are_the_paths() {
         "{} run --to $LAGOMETER_SERVER --lanes udp,kcp --for 10s --json net.json --no-html",
         binary()
     );
-    let Some(output) = behind_a_link(folder.path(), &command) else {
+    let Some(output) = behind_a_link(folder.path(), NETWORK, &command) else {
         return;
     };
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -171,7 +141,7 @@ fn over_a_long_path_lanes_open_too() {
         "{} run --to $LAGOMETER_SERVER --lanes udp,kcp --for 1s --json net.json --no-html",
         binary()
     );
-    let Some(output) = behind(LONG, folder.path(), &command) else {
+    let Some(output) = behind_a_link(folder.path(), LONG, &command) else {
         return;
     };
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -190,7 +160,7 @@ fn what_is_recorded_is_what_was_there_and_replays() {
         "{} record --to $LAGOMETER_SERVER --for 10s -o path.trace",
         binary()
     );
-    let Some(output) = behind_a_link(folder.path(), &command) else {
+    let Some(output) = behind_a_link(folder.path(), NETWORK, &command) else {
         return;
     };
     assert!(output.status.success(), "{}", text(&output.stderr));

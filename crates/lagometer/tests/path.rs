@@ -1,19 +1,21 @@
 //! The instruments where the path or the remote end is not as one would have it:
 //! packets are lost or cut, the remote end is slow, shared, or of another version.
 
+mod behind_a_link;
+mod served;
+
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use lagometer_emu::Permission;
+use behind_a_link::behind_a_link;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-
-const SECRET: &str = "a secret for tests alone";
+use served::{SECRET, Served};
 
 fn lagometer(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lagometer"));
@@ -46,35 +48,15 @@ fn count(value: &Value) -> u64 {
 /// in another, behind a link as `network` describes it. Each has its document
 /// as `N.json` and its table as `N.txt` in `folder`. Returns false where the
 /// system permits no namespaces.
-fn behind_a_link(folder: &Path, network: &str, words: &[&str]) -> bool {
-    if let Err(refusal) = Permission::probe() {
-        assert!(
-            std::env::var_os("LAGOMETER_REQUIRE_NAMESPACES").is_none(),
-            "LAGOMETER_REQUIRE_NAMESPACES is set, but {refusal}"
-        );
-        eprintln!("skipped: {refusal}");
-        return false;
-    }
-    fs::write(folder.join("link.toml"), network).unwrap();
+fn measure_behind_a_link(folder: &Path, network: &str, words: &[&str]) -> bool {
     let binary = env!("CARGO_BIN_EXE_lagometer");
     let lines = words.iter().enumerate().map(|(index, words)| {
         format!("{binary} {words} --to $LAGOMETER_SERVER --json {index}.json > {index}.txt")
     });
     let script = lines.collect::<Vec<_>>().join(" &&\n");
-    let serve = format!("{binary} serve --bind 0.0.0.0");
-    let output = lagometer(&[
-        "shape",
-        "link.toml",
-        "--server",
-        &serve,
-        "--",
-        "sh",
-        "-c",
-        &script,
-    ])
-    .current_dir(folder)
-    .output()
-    .unwrap();
+    let Some(output) = behind_a_link(folder, network, &script) else {
+        return false;
+    };
     assert!(output.status.success(), "{}", text(&output.stderr));
     true
 }
@@ -95,7 +77,7 @@ fn loss_on_the_path_is_reported_by_every_instrument() {
         "speed --lanes udp,kcp --for 500ms --chunk 1000B --every 2ms",
         "sweep --tests udp_bw --sizes 1000 --for 50ms --pin none",
     ];
-    if !behind_a_link(folder, network, &words) {
+    if !measure_behind_a_link(folder, network, &words) {
         return;
     }
     let echo = &document(&written(folder, "0.json"))["echo"]["messages"];
@@ -124,7 +106,7 @@ fn sizes_around_the_mtu_arrive_whole() {
     // With headers of 20 and 8 bytes, 1500 bytes of MTU hold 1472.
     let words = ["sweep --tests tcp_bw,udp_lat,udp_bw,udp_bw_batched \
                   --sizes 1471,1472,1473 --for 20ms --pin none"];
-    if !behind_a_link(folder, network, &words) {
+    if !measure_behind_a_link(folder, network, &words) {
         return;
     }
     let sweep = &document(&written(folder, "0.json"))["sweep"];
@@ -163,27 +145,7 @@ fn a_remote_end_of_another_version_is_refused_in_one_line() {
     }
 }
 
-/// A remote end in a process of its own; gone with the value.
-struct Served {
-    child: Child,
-    address: String,
-}
-
 impl Served {
-    fn start(bind: &str) -> Self {
-        let mut child = lagometer(&["serve", "--bind", bind])
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let first = lines.next().unwrap().unwrap();
-        let address = first.split("serving at ").nth(1).expect("it says where");
-        let address = address.trim().to_owned();
-        // Whatever else it says must have somewhere to go.
-        thread::spawn(move || lines.for_each(drop));
-        Self { child, address }
-    }
-
     fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
@@ -207,13 +169,6 @@ impl Served {
             thread::sleep(Duration::from_millis(50));
         }
         run.wait_with_output().unwrap()
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

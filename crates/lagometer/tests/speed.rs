@@ -1,10 +1,13 @@
 //! `lagometer speed` as a user has it: one line for what cannot be, every
 //! byte accounted for where it can.
 
+mod served;
+
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
+use served::{SECRET, Served};
 
 fn speed(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lagometer"));
@@ -161,39 +164,6 @@ fn the_table_and_the_page_show_what_was_found() {
     );
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.contains("Bulk transfer") && page.contains("Rates as they went"));
-}
-
-/// A remote end in a process of its own; gone with the value.
-struct Served {
-    child: std::process::Child,
-    address: String,
-}
-
-const SECRET: &str = "0123456789abcdef0123456789abcdef";
-
-impl Served {
-    fn start(bind: &str) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_lagometer"))
-            .args(["serve", "--bind", bind])
-            .env("LAGOMETER_SECRET", SECRET)
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let first = lines.next().unwrap().unwrap();
-        let address = first.split("serving at ").nth(1).expect("it says where");
-        let address = address.trim().to_owned();
-        // Whatever else it says must have somewhere to go.
-        std::thread::spawn(move || lines.for_each(drop));
-        Self { child, address }
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 fn towards(address: &str, arguments: &[&str]) -> Command {
