@@ -203,13 +203,41 @@ pub fn resolve(
             spacing: workload.interval(),
         },
     };
+    let (lanes, unrunnable) = lanes_of(&experiment, &cross, testbed)?;
+    if lanes.is_empty() {
+        let why = unrunnable
+            .first()
+            .map(|lane| lane.why.clone())
+            .unwrap_or_default();
+        return Err(ResolveError::NothingToRun { why });
+    }
+    Ok(Resolved {
+        experiment,
+        network,
+        profile,
+        regime,
+        plan,
+        cross,
+        limits_ms: Vec::new(),
+        lanes,
+        unrunnable,
+    })
+}
+
+/// The lanes that an experiment asks for and that are played in `testbed`, and those that
+/// are not.
+fn lanes_of(
+    experiment: &Experiment,
+    cross: &[Cross],
+    testbed: Testbed,
+) -> Result<(Vec<RunnableLane>, Vec<UnrunnableLane>), ResolveError> {
     let mut lanes: Vec<RunnableLane> = Vec::new();
     let mut unrunnable: Vec<UnrunnableLane> = Vec::new();
     let mut names = BTreeSet::new();
     for Asked {
         lane: asked,
         preset,
-    } in asked_lanes(&experiment)
+    } in asked_lanes(experiment)
     {
         let name = asked.name().to_owned();
         if !names.insert(name.clone()) {
@@ -239,6 +267,7 @@ pub fn resolve(
             same.push(*kind);
             continue;
         }
+        let workload = &experiment.workload;
         let workload = asked
             .size
             .map_or_else(|| workload.clone(), |size| workload.of_size(size));
@@ -252,24 +281,7 @@ pub fn resolve(
             }),
         });
     }
-    if lanes.is_empty() {
-        let why = unrunnable
-            .first()
-            .map(|lane| lane.why.clone())
-            .unwrap_or_default();
-        return Err(ResolveError::NothingToRun { why });
-    }
-    Ok(Resolved {
-        experiment,
-        network,
-        profile,
-        regime,
-        plan,
-        cross,
-        limits_ms: Vec::new(),
-        lanes,
-        unrunnable,
-    })
+    Ok((lanes, unrunnable))
 }
 
 impl Resolved {
