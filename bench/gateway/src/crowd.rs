@@ -321,7 +321,7 @@ impl Crowd {
             .all(|&id| self.swarm.member(id).is_some_and(|(peer, _)| is_so(peer)))
     }
 
-    /// Sends all that is due from `start` until `end`, and hears the gateway.
+    /// Sends all that is due from `start` until `end`, and reads from the gateway.
     fn play(&mut self, start: Instant, end: Instant) -> Result<(), BenchError> {
         loop {
             let now = Instant::now();
@@ -422,7 +422,7 @@ impl Crowd {
         }
     }
 
-    /// Hears what is still to come.
+    /// Reads what is still to come.
     fn drain(&mut self) -> Result<(), BenchError> {
         let end = Instant::now() + DRAIN;
         while Instant::now() < end {

@@ -121,7 +121,7 @@ pub(crate) fn bytes_per_cpu_s(setup: &Setup, outcome: &Outcome) -> Result<f64, B
     Ok(bytes as f64 / cpu_s)
 }
 
-/// Hears what comes, in the way in which a crowd does.
+/// Reads what comes, in the way in which a crowd does.
 fn listen(swarm: &mut Swarm<Peer>, span: Duration) -> Result<(), BenchError> {
     let end = Instant::now() + span;
     loop {

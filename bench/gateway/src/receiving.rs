@@ -1,4 +1,4 @@
-//! How many connections are heard on one thread without its being woken for
+//! How many connections are read on one thread without its being woken for
 //! each word, and waited for while they set themselves up.
 
 use std::thread;
@@ -25,7 +25,7 @@ pub(crate) trait Driver {
     /// All of them.
     fn swarm(&mut self) -> &mut Swarm<Self::Peer>;
 
-    /// [`hear`] for all of them.
+    /// [`receive`] for all of them.
     ///
     /// # Errors
     ///
@@ -34,7 +34,7 @@ pub(crate) trait Driver {
         receive(self.swarm(), Self::AT_ONCE, began, until)
     }
 
-    /// Hears everyone until something is so, for `at_most` so long.
+    /// Reads from everyone until something is so, for `at_most` so long.
     ///
     /// # Errors
     ///
@@ -60,9 +60,9 @@ pub(crate) trait Driver {
     }
 }
 
-/// Hears those who have said something, `at_once` at most, and rests for what is
+/// Reads from those who have sent something, `at_once` at most, and rests for what is
 /// left of [`GATHER`] since `began`, but not beyond `until` and not while more
-/// wait to be heard.
+/// wait to be read.
 ///
 /// # Errors
 ///

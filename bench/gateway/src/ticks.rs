@@ -1,6 +1,6 @@
 //! How late a gateway comes to the ticks of its channels, as it says itself.
 //!
-//! Only this project's gateway tells; of others there is nothing to report.
+//! Only this project's gateway counts them; of others there is nothing to report.
 
 use std::net::SocketAddr;
 

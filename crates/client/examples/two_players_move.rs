@@ -2,7 +2,7 @@
 //! `cargo run -p lagometer-client --example two_players_move -- [SERVERS CLIENTS]`
 //!
 //! The server owns the world (GLOBAL). Each player walks along an axis of its
-//! own, tells the gateway where it is, and sees the other in its mirror. The
+//! own, sends the gateway where it is, and sees the other in its mirror. The
 //! addresses are the gateway's ports for servers and for clients; it has to
 //! let clients subscribe and update, as with channeld's
 //! `client_authoratative_fsm.json`.

@@ -57,7 +57,7 @@ pub enum Event<'a> {
     Message {
         /// The channel it speaks of.
         channel_id: u32,
-        /// The request it answers; 0 when it tells of what another did.
+        /// The request it answers; 0 when it reports what another did.
         stub: Stub,
         /// What it says.
         message: FromGateway,
@@ -74,7 +74,7 @@ pub enum Event<'a> {
     },
 }
 
-/// An [`Event`] that owns all it tells.
+/// An [`Event`] that owns its contents.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OwnedEvent {
     /// [`Event::LoggedIn`].

@@ -2,7 +2,7 @@
 //!
 //! A *session* is one peer's talk with a gateway, this project's or another
 //! that speaks the protocol. [`Session`] knows the protocol and nothing else:
-//! it is handed the bytes that arrived, tells a [`Handler`] what they mean,
+//! it is handed the bytes that arrived, hands a [`Handler`] what they mean,
 //! and keeps the bytes that are to be sent. Players and game servers use the
 //! same session; which of the two a peer is, the gateway decides by the port
 //! it connects to.

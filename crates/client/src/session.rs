@@ -83,13 +83,13 @@ impl Session {
         self.conn_id
     }
 
-    /// Takes bytes that arrived, in pieces of any size, and tells `handler`
+    /// Takes bytes that arrived, in pieces of any size, and hands `handler`
     /// first that they did and then what they mean, in order.
     ///
     /// # Errors
     ///
     /// [`ReceiveError`] when the stream is broken; further bytes then have no
-    /// meaning. What came before the fault has been told.
+    /// meaning. What came before the fault has been handed on.
     pub fn receive(
         &mut self,
         mut bytes: &[u8],

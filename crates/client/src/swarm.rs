@@ -84,7 +84,7 @@ pub struct Traffic {
     pub writes: u64,
 }
 
-/// Connections to gateways, each with a [`Handler`] of its own that hears what
+/// Connections to gateways, each with a [`Handler`] of its own that receives what
 /// its gateway says.
 ///
 /// A swarm never waits for one connection alone: [`poll`](Self::poll) reads
@@ -287,7 +287,7 @@ impl<H: Handler> Swarm<H> {
 
     /// From now on throws away whatever arrives for a connection, which the system then
     /// does not even copy: for load generators of which a part looks at what it gets.
-    /// The handler hears nothing more; what is put into the outbox is sent. Returns
+    /// The handler receives nothing more; what is put into the outbox is sent. Returns
     /// whether the connection is one of TCP, where alone that can be done.
     pub fn discard(&mut self, id: MemberId) -> bool {
         let Some(Some(member)) = self.members.get_mut(id.0) else {

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::messages::{FromCoordinator, FromWorker, Request, SERVICE, Task, pieces};
 use crate::slot::WorkerSlot;
 
-/// What a coordinator tells of its workers while the world is played. Workers
+/// What a coordinator reports of its workers while the world is played. Workers
 /// are counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {

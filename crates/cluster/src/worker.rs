@@ -124,7 +124,7 @@ impl Joined {
         &self.task.servers
     }
 
-    /// Tells the coordinator that this worker cannot play.
+    /// Reports to the coordinator that this worker cannot play.
     pub fn give_up(&self, why: &str) {
         let why = why.to_owned();
         // A coordinator that is gone need not be notified.

@@ -56,12 +56,12 @@ pub enum Given {
     Found(Duration),
 }
 
-/// What the coordinator heard of its workers.
+/// What a coordinator notices of its workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WorkerEvent {
-    /// A worker was heard of for the first time, or again.
+    /// A worker sent something for the first time, or again.
     Joined(String),
-    /// One that had begun jobs was not heard of for a while.
+    /// One that had begun jobs has been silent for a while.
     Silent(String),
 }
 
@@ -87,7 +87,7 @@ pub struct Deal {
     each: Duration,
     jobs: Vec<JobState>,
     owed: usize,
-    /// When each worker was last heard of.
+    /// When each worker last sent something.
     workers: BTreeMap<String, Duration>,
 }
 
@@ -192,7 +192,7 @@ impl Deal {
         more
     }
 
-    /// A worker was heard of.
+    /// A worker has sent something.
     pub fn on_worker(&mut self, worker: &str, now: Duration) -> Option<WorkerEvent> {
         let before = self.workers.insert(worker.to_owned(), now);
         before
@@ -200,7 +200,7 @@ impl Deal {
             .then(|| WorkerEvent::Joined(worker.to_owned()))
     }
 
-    /// The workers that were not heard of for a while; each is named once. Those that
+    /// The workers that have been silent for a while; each is named once. Those that
     /// have nothing to play say nothing, and are not looked for once all is found.
     pub fn silent_workers(&mut self, now: Duration) -> Vec<WorkerEvent> {
         let workers = std::mem::take(&mut self.workers);

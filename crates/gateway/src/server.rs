@@ -87,7 +87,7 @@ pub struct Server {
     recording_thread: Option<WriterThread>,
 }
 
-/// Tells a running gateway what to do, from any thread.
+/// Commands a running gateway, from any thread.
 #[derive(Clone, Debug)]
 pub struct Handle {
     shared: Arc<Shared>,
@@ -309,7 +309,7 @@ impl Server {
         self.web
     }
 
-    /// To tell the gateway what to do.
+    /// To command the gateway.
     #[must_use]
     pub fn handle(&self) -> Handle {
         self.handle.clone()

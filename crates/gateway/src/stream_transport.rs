@@ -15,7 +15,7 @@ pub use websocket::WebSocketTransport;
 /// How a reading ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// Nothing more has arrived, or the poller will tell of the rest.
+    /// Nothing more has arrived, or the poller will report the rest.
     Done,
     /// There may be more, of which the poller does not know.
     More,
@@ -67,7 +67,7 @@ pub(crate) fn reading_failed(error: &io::Error) -> Reading {
     }
 }
 
-/// What a failed writing means. The side is told that nothing went, so that
+/// What a failed writing means. The connection manager is told that nothing went, so that
 /// it knows since when nothing has.
 pub(crate) fn writing_failed(
     now: Time,

@@ -1,5 +1,5 @@
 //! A message that is delivered costs no memory of its own: what the gateway
-//! allocates in the steady state depends on what is said, not on how many hear
+//! allocates in the steady state depends on what is sent, not on how many receive
 //! it, and what a game's own messages take is taken many at a time.
 
 use std::io::{IoSlice, Read, Write};

@@ -14,7 +14,7 @@ use crate::error::{Doing as _, Error};
 /// How often is looked whether a program has ended.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Variables by which builds are told things that are not meant for this one.
+/// Variables that configure builds, and are not meant for this one.
 const NOT_OURS: [&str; 12] = [
     "ARCH",
     "SUBARCH",

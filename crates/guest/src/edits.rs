@@ -171,7 +171,7 @@ impl Edit {
     }
 }
 
-/// All of them as a text, to tell kernels apart by.
+/// All of them as a text, to distinguish kernels by.
 pub(crate) fn description(hz: u16) -> String {
     edits(hz)
         .iter()

@@ -1,4 +1,4 @@
-//! A guest from outside: a kernel is started on a job, heard, and ended.
+//! A guest from outside: a kernel is started on a job, read from, and ended.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -34,7 +34,7 @@ const LOOK: Duration = Duration::from_millis(100);
 const FAREWELL: Duration = Duration::from_secs(15);
 /// How many of the kernel's lines are kept, to say why it ended.
 const LAST_LINES: usize = 20;
-/// Lines that wait to be heard.
+/// Lines that wait to be read.
 const LINES_WAITING: usize = 1024;
 
 /// What came of a guest.
@@ -42,7 +42,7 @@ const LINES_WAITING: usize = 1024;
 pub struct Ended {
     /// How its program ended.
     pub outcome: Outcome,
-    /// When, by the guest's clock, since it booted; or the last that was heard
+    /// When, by the guest's clock, since it booted; or the last that was read
     /// of it.
     pub at: Duration,
     /// The name of the thread that had the processor when the guest was cut, if
@@ -197,7 +197,7 @@ impl Guest<'_> {
         Ok(command)
     }
 
-    /// What the kernel is told. Nothing of it depends on the machine or the
+    /// The kernel's command line. Nothing of it depends on the machine or the
     /// moment, for the kernel stirs it into its random numbers.
     fn kernel_arguments(&self) -> Vec<OsString> {
         let mut arguments = vec![
@@ -226,7 +226,7 @@ impl Guest<'_> {
         arguments.into_iter().map(OsString::from).collect()
     }
 
-    /// Hears the guest until it has ended; why it was ended, if it was, and what
+    /// Reads from the guest until it has ended; why it was ended, if it was, and what
     /// took the processor then.
     fn attend(
         &self,

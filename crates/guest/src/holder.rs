@@ -1,4 +1,4 @@
-//! Which thread of a guest has its processor, told from outside.
+//! Which thread of a guest has its processor, found out from outside.
 //!
 //! While a thread computes the guest's clock stands still, so nothing within the
 //! guest can say who it is. The kernel is an ordinary program: the thread it

@@ -9,7 +9,7 @@
 //! file system in memory, shares one folder with who started it, and has no
 //! network but its own.
 //!
-//! It needs Linux on x86-64: elsewhere whoever asks for a kernel is told so. What
+//! It needs Linux on x86-64: elsewhere whoever asks for a kernel gets an error. What
 //! differs is in modules of the same name, Linux's here and the others' in the folder
 //! `elsewhere`.
 //!

@@ -45,7 +45,7 @@ impl Recipe {
             .collect()
     }
 
-    /// Tells kernels apart that are configured or edited differently: sixteen
+    /// Distinguishes kernels that are configured or edited differently: sixteen
     /// hexadecimal digits.
     pub(crate) fn digest(self) -> String {
         let mut hash = Sha256::new();

@@ -26,7 +26,7 @@ pub struct Rules {
     /// A message must be cut into fewer segments than this, at most 256. The
     /// reference: 128; in 2015: 256.
     pub fragment_limit: u16,
-    /// The peer's window, in segments, until it first tells. The reference:
+    /// The peer's window, in segments, until it first reports it. The reference:
     /// 128; in 2015: 32.
     pub first_remote_window: u16,
     /// What is added to the smoothed round-trip time at least.
@@ -66,7 +66,7 @@ pub struct Rules {
     /// The congestion window before the first flush, in segments. With the
     /// reference's 0 the first flush sends no data and only opens the window.
     pub first_congestion_window: u16,
-    /// How long a sender waits, after hearing that the peer has no room,
+    /// How long a sender waits, after the peer has reported no room,
     /// before it asks again. The reference: 7 s, which is also how long
     /// everything stands still when the peer's one word of new room is lost.
     pub first_probe: Span,

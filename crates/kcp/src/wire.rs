@@ -15,7 +15,7 @@ pub enum Command {
     Acknowledge,
     /// Asks the peer how much room its receive window has.
     AskWindow,
-    /// Tells the peer how much room our receive window has.
+    /// Reports to the peer how much room our receive window has.
     ReportWindow,
 }
 

@@ -2,7 +2,7 @@
 //! for.
 //!
 //! Lanes of one seed advance together, a slice of virtual time at a time, so
-//! that a run that is cut short has heard of all of them for about equally
+//! that a run that is cut short has played all of them for about equally
 //! long. How many threads play changes nothing of what is found: lanes share
 //! nothing but the plan.
 

@@ -39,7 +39,7 @@ impl LineRate {
     }
 
     /// How many lines were left out in seconds that are over, if any were and
-    /// that was not told yet: a flood may end with them.
+    /// that was not reported yet: a flood may end with them.
     pub fn take_left_out(&mut self, now: Duration) -> Option<u64> {
         if self.second == now.as_secs() || self.left_out == 0 {
             return None;
@@ -48,7 +48,7 @@ impl LineRate {
         Some(std::mem::take(&mut self.left_out))
     }
 
-    /// Whether lines were left out of which nothing was told yet.
+    /// Whether lines were left out that were not reported yet.
     #[must_use]
     pub fn has_left_out(&self) -> bool {
         self.left_out > 0
@@ -74,7 +74,7 @@ mod tests {
             reported.extend(rate.due(Duration::from_millis(ms)));
         }
         assert_eq!(reported, [0, 0, 0, 997, 0, 0, 997, 0, 0]);
-        // It ends: what was left out last is told with the next second.
+        // It ends: what was left out last is reported with the next second.
         assert!(rate.has_left_out());
         assert_eq!(rate.take_left_out(Duration::from_millis(2_999)), None);
         assert_eq!(rate.take_left_out(Duration::from_secs(3)), Some(497));

@@ -2,7 +2,7 @@
 //! replayable; it knows nothing of sockets, threads or transports.
 //!
 //! A [`Profile`] says how a network behaves. A [`Link`] plays it from a seed:
-//! [`Link::offer`] is told that a packet enters and answers with its [`Fate`].
+//! [`Link::offer`] is called when a packet enters and answers with its [`Fate`].
 //!
 //! ```
 //! use lagometer_link::{Direction, Fate, Link, Profile, Regime};

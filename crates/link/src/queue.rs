@@ -3,7 +3,7 @@
 //!
 //! A [`Queue`] holds packets by name alone (a tag, whose they are and their
 //! size); what is in them stays with the caller. It knows nothing of rates: it
-//! is told when a packet comes and when the bottleneck has room for one.
+//! is called when a packet comes and when the bottleneck has room for one.
 //!
 //! - `fifo`: packets in order, the store of all disciplines
 //! - `codel`: controlled delay (RFC 8289)

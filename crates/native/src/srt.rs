@@ -8,7 +8,7 @@
 //! network namespace they and the UDP socket share. It gives them names by
 //! which they are found again, so that `Socket::cpu` knows what they cost.
 //!
-//! Without the feature this module is empty, and whoever asks for SRT is told
+//! Without the feature this module is empty, and whoever asks for SRT is shown
 //! what to install.
 
 /// What Debian calls what the feature `srt` needs.

@@ -11,7 +11,7 @@
 //!   They are made in `Socket::bind` by the calling thread, whose network
 //!   namespace they and the UDP socket share. Their processor time is known:
 //!   `Socket::cpu`.
-//! - **Ports.** UDT tells the UDP sockets of a process apart by their port
+//! - **Ports.** UDT distinguishes the UDP sockets of a process by their port
 //!   numbers alone, so `Socket::bind` refuses a number that another has.
 //! - **Its clock.** Debian's build counts the processor's cycles, and finds their
 //!   rate in 100 ms of sleep while the library is loaded: every start of a
@@ -20,7 +20,7 @@
 //! - **Trust.** UDT reads what arrives without much care. It is for paths
 //!   of one's own making and must not listen where strangers can reach it.
 //!
-//! Without the feature this module is empty, and whoever asks for UDT is told what
+//! Without the feature this module is empty, and whoever asks for UDT is shown what
 //! to install.
 
 /// What Debian calls what the feature `udt` needs.

@@ -1,4 +1,4 @@
-//! Frames: how packets are told apart in a stream of bytes.
+//! Frames: how packets are delimited in a stream of bytes.
 //!
 //! ```text
 //! byte 0   'C'

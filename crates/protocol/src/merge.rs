@@ -4,7 +4,7 @@
 //! is merged, and for a window of time a [`Delta`], which several updates
 //! become before they go out. Both follow the same rules and differ in
 //! removals only: an entry that an update removes is gone from the state, but
-//! stays in the delta as a removal, for subscribers are to hear of it.
+//! stays in the delta as a removal, for subscribers are to receive it.
 //!
 //! A [`Window`] is a delta that also knows who sent what, so that what goes to
 //! many subscribers is encoded once and each gets it without his own.

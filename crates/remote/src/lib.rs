@@ -12,7 +12,7 @@
 //! use lagometer_remote::{Accepted, Remote, Job, Refusal, Registry, Service, Session};
 //! use serde_json::{Value, json};
 //!
-//! /// Answers with what it was told.
+//! /// Answers with what it was sent.
 //! struct Parrot;
 //!
 //! impl Service for Parrot {

@@ -1,4 +1,4 @@
-//! What is told of a world at each number of players: the same figures in the
+//! What is shown of a world at each number of players: the same figures in the
 //! table, in the page's charts and wherever two curves stand side by side.
 
 use lagometer_results::{Capacity, Quantiles, World};

@@ -11,8 +11,8 @@
 //! - No difference may be smaller than the figure's resolution or, where lanes
 //!   ran in real time, than what the machines' late wake-ups can do.
 //!
-//! Of what is left, as the worst round trip of a single seed, nothing tells what chance
-//! does: such figures are equal, or it cannot be told, and that is said. That there is no
+//! Of what is left, as the worst round trip of a single seed, nothing shows what chance
+//! does: such figures are equal, or it cannot be known, and that is said. That there is no
 //! difference is said only where chance is known.
 
 use lagometer_results::{Document, Lane, SCHEMA, difference, noise_ms};
@@ -110,7 +110,7 @@ pub enum Chance {
 pub enum Direction {
     /// No difference beyond chance.
     Same,
-    /// The figures are the same as far as they resolve, but nothing tells what chance
+    /// The figures are the same as far as they resolve, but nothing shows what chance
     /// does.
     Equal,
     /// For the better.

@@ -1,4 +1,4 @@
-//! Whether two testbeds tell the same of the same experiment: virtual time
+//! Whether two testbeds report the same of the same experiment: virtual time
 //! beside real sockets, lane by lane.
 //!
 //! Both play the same seeds over the same network conditions, yet not the same

@@ -12,7 +12,7 @@
 //!
 //! Nothing in a log says when a message was sent or that one was lost: a
 //! client that held back while it was stuck shows fewer samples, not longer
-//! ones. [`Log::clock`] tells how many a second there were.
+//! ones. [`Log::clock`] says how many a second there were.
 
 mod lane;
 mod statistics;

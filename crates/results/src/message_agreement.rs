@@ -1,4 +1,4 @@
-//! Whether two testbeds that are both exact tell the same of every message.
+//! Whether two testbeds that are both exact report the same of every message.
 //!
 //! Virtual time and a kernel in virtual time have no noise: where the same message
 //! took longer in one than in the other, one of them does something else, and the

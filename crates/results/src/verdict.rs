@@ -2,7 +2,7 @@
 //! alone.
 //!
 //! Reliable lanes are ranked among themselves: by the share delivered within
-//! the budget's limit, then, where that does not tell them apart, by the
+//! the budget's limit, then, where that does not distinguish them, by the
 //! slowest thousandth if it takes a tenth longer, then by the seconds of lag in
 //! a minute if they are a tenth more. Lanes that no other beats are named together, with the one that
 //! put the least on the wire. Unreliable lanes promise less, so they are not

@@ -10,7 +10,7 @@
 //!
 //! - `plan`, `path`: conversations and what becomes of packets, by a seed
 //! - `settings`: what is set at an end of one
-//! - `trace`, `info`: what was seen of one, and what its ends' sockets told
+//! - `trace`, `info`: what was seen of one, and what its ends' sockets reported
 //! - `host`, `conversation`, `guest`, `sys`: playing them between two kernels;
 //!   Linux only
 //! - `replay`: playing one end again and comparing

@@ -4,7 +4,7 @@
 //! Each end is played by itself: it receives what the kernel's end received and
 //! does what the application did, at the same times and in the same order. So a
 //! difference is this end's own, and ends that send the same in all their
-//! circumstances send the same to each other. So with what the application is told: when
+//! circumstances send the same to each other. So with what is reported to the application: when
 //! there is room to write, of errors, and by `TCP_INFO`.
 
 mod difference;

@@ -53,7 +53,7 @@ pub struct Findings {
 }
 
 /// The ports of lane 0 between hosts; each further lane has the next. Every lane
-/// has its addresses to itself, but UDT tells the sockets of one process apart by
+/// has its addresses to itself, but UDT distinguishes the sockets of one process by
 /// their ports alone. No protocol that Wireshark knows claims these for UDP, so that
 /// captures are read by what is in them.
 const FIRST_LOCAL_PORT: u16 = 21_256;

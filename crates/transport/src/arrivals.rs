@@ -1,7 +1,7 @@
 //! How long messages lay complete, waiting for earlier ones.
 //!
 //! Transports that deliver in order give a message out when its turn has come
-//! and do not tell how long it was there. But each message takes up a stretch
+//! and do not report how long it was there. But each message takes up a stretch
 //! of a numbered series, of bytes or of packets, and the wire shows when each
 //! piece of the series first arrived; so a message was complete when the last
 //! of its pieces came.

@@ -50,7 +50,7 @@ pub trait Endpoint {
     /// nothing else happens before.
     fn next_deadline(&mut self) -> Option<Time>;
 
-    /// Tells the endpoint that its deadline has come.
+    /// Notifies the endpoint that its deadline has come.
     fn handle_deadline(&mut self, now: Time);
 
     /// Whether messages can be sent, and if not, why.
@@ -64,7 +64,7 @@ pub struct Message {
     pub bytes: Vec<u8>,
     /// How long the message lay complete at this endpoint, kept back only
     /// because an earlier one was missing (head-of-line blocking). `None`
-    /// where the transport cannot tell.
+    /// where the transport does not know.
     pub blocked: Option<Duration>,
 }
 

@@ -7,11 +7,11 @@
 //! need no randomness), and no clock is asked. So every datagram of a
 //! connection, the handshake included, repeats byte for byte, and a test
 //! holds it to that. The one thing in the library that draws from the
-//! operating system and cannot be told otherwise is its BBR, for which
+//! operating system and cannot be configured otherwise is its BBR, for which
 //! reason [`CongestionControl`] does not offer it.
 //!
 //! - `settings`: what can be chosen, the presets, what is promised.
-//! - `tls`: rustls, told to draw from the seed.
+//! - `tls`: rustls, configured to draw from the seed.
 //! - `cubic`: congestion control, the same on every machine.
 //! - `wiring`: settings and seed to the library's configuration.
 //! - `mapping`: how messages become streams or datagrams.

@@ -69,7 +69,7 @@ pub struct Settings {
     pub max_message: Size,
     /// How long nothing may be sent until a sign of life is; 1 ms to 60 s.
     pub keep_alive: Span,
-    /// How long nothing may be heard until the link is dead; 1 ms to 1 h.
+    /// How long nothing may arrive until the link is dead; 1 ms to 1 h.
     pub timeout: Span,
 }
 

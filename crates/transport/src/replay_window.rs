@@ -1,4 +1,4 @@
-//! Telling a datagram that was seen before from one that was not, in bounded
+//! Distinguishing a datagram that was seen before from one that was not, in bounded
 //! memory.
 
 /// How far behind the newest number a late one may be and still be told from

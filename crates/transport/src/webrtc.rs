@@ -3,7 +3,7 @@
 //!
 //! What repeats and what does not: key shares, ICE credentials and the timers
 //! of the handshake follow from the seed. Four things the libraries take
-//! from the operating system and cannot be told otherwise: SCTP's tags and
+//! from the operating system and cannot be configured otherwise: SCTP's tags and
 //! initial numbers, the transaction numbers of STUN, the numbers in an ECDSA
 //! signature, and the real time that DTLS 1.2 puts into its greeting. All of
 //! them have a fixed size and are never looked at but for equality or order.

@@ -10,7 +10,7 @@
 //! - [`tune()`]: all of it, and what was found held against play that the search never
 //!   saw.
 //!
-//! The search is a function of its seed and of what it is told of candidates. It
+//! The search is a function of its seed and of what is reported to it of candidates. It
 //! reads no clock and no file.
 
 mod aim;

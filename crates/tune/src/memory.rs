@@ -1,6 +1,6 @@
 //! What a search has played so far, as a text that it goes on from.
 //!
-//! A search is the same whenever it is told the same, so all that has to be kept is
+//! A search is the same whenever the same is reported to it, so all that has to be kept is
 //! what every play found: a search that is begun again asks for the same plays and
 //! is answered from here until it comes to what was never played.
 

@@ -5,7 +5,7 @@
 //! connections as they become ready, waits for none, and holds a bounded number
 //! of them, each for a bounded time. One more than that takes the place of the
 //! oldest of the address that has most. What is answered is the caller's: the
-//! gateway tells of its connections and channels, a world of its players.
+//! gateway reports its connections and channels, a world its players.
 //! [`scrape`] asks another process for its metrics.
 
 mod connection;

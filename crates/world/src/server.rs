@@ -1,5 +1,5 @@
 //! Simulated game servers: they own the world or a part of it, simulate its
-//! characters and tell the gateway of them.
+//! characters and send the gateway their states.
 
 mod bootstrap;
 mod departure;

@@ -1,4 +1,4 @@
-//! The attacker: a thread of its own that plays one abuse until it is told to
+//! The attacker: a thread of its own that plays one abuse until it is asked to
 //! stop, at the rate the machine gives.
 
 use std::io::{self, ErrorKind, Read, Write};

@@ -81,7 +81,7 @@ pub(super) fn reflected_logins(attacker: &Attacker) -> io::Result<()> {
     reflection(attacker, Provocation::Login)
 }
 
-/// Has the gateway tell its window to those who never asked.
+/// Has the gateway report its window to those who never asked.
 pub(super) fn reflected_windows(attacker: &Attacker) -> io::Result<()> {
     reflection(attacker, Provocation::Windows)
 }

@@ -3,7 +3,7 @@
 //!
 //! The server updates the state of everybody in a room at every turn, players
 //! send the room's owner messages of the game's own, and both know what was sent
-//! and what came. The first player speaks to GLOBAL, whose owner must hear it.
+//! and what came. The first player speaks to GLOBAL, whose owner must receive it.
 //! Players are subscribed by the server, which works under every state machine.
 
 mod peer;
@@ -355,7 +355,7 @@ impl Players {
         }
     }
 
-    /// Hears what is still to come, and says what never came.
+    /// Reads what is still to come, and says what never came.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The coordinator's shell: puts jobs in, hears workers, reads what they found.
+//! The coordinator's shell: puts jobs in, listens to workers, reads what they found.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! Telling a host that a packet was too large for the path: ICMP "fragmentation
+//! Notifying a host that a packet was too large for the path: ICMP "fragmentation
 //! needed" (RFC 792, RFC 1191), and for IPv6 "packet too big" (RFC 4443).
 
 use std::net::IpAddr;

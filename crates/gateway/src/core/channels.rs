@@ -1,6 +1,6 @@
 //! The channel manager: owns channels, and decides who is let in.
 //!
-//! Messages are handled as they come. What subscribers are to hear of a
+//! Messages are handled as they come. What subscribers are to receive of a
 //! channel's data is sent on fan-out ticks: multiples of the subscription's interval,
 //! brought up to the tick of the channel's type, so that all subscribers of one
 //! interval get the same windows and all channels due at one tick reach a

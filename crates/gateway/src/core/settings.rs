@@ -1,4 +1,4 @@
-//! What the gateway is told at its start: the settings files of games, read as
+//! What the gateway is given at its start: the settings files of games, read as
 //! they are, and the limits of the gateway itself.
 
 mod budgets;

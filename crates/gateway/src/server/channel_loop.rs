@@ -33,7 +33,7 @@ pub(super) struct ChannelLoop {
 }
 
 impl ChannelLoop {
-    /// Runs until told to end. Each turn has the order that the
+    /// Runs until it is asked to end. Each turn has the order that the
     /// [mailbox](super::mailbox) asks for: sleep, silence, look at everything.
     pub(super) fn run(mut self) -> Result<(), Errno> {
         let mut ready = Events::new();
@@ -79,7 +79,7 @@ impl ChannelLoop {
     }
 }
 
-/// What the worker needs to be heard.
+/// What the worker needs to be reached.
 pub(super) type Mailboxes = Exchange<Posted, Delivered, EventNotifier>;
 
 /// Handles what has come and what is due. Looks at the clock in between.
@@ -220,7 +220,7 @@ mod tests {
                 .collect()
         }
 
-        /// Works on these, and returns what the connections are told.
+        /// Works on these, and returns what is delivered to the connections.
         fn work(&mut self, posts: Vec<Posted>) -> Vec<Delivered> {
             let clock = || {
                 self.now.set(self.now.get() + Duration::from_micros(100));

@@ -1,4 +1,4 @@
-//! What loops are told from outside.
+//! Commands to loops, from outside.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, TcpStream};

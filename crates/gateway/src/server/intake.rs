@@ -1,6 +1,6 @@
 //! What one connection may have taken in of it in one turn of its loop.
 //!
-//! Whoever sends as fast as it can is heard as often as everybody else and no
+//! Whoever sends as fast as it can is read as often as everybody else and no
 //! longer: a turn reads a bounded number of bytes from its socket, hands on a
 //! bounded number of messages, of the transport's (frames of a WebSocket and
 //! records of TLS may be empty) and of the protocol's (a short frame may unpack to

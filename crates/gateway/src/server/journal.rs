@@ -96,7 +96,7 @@ impl Kind {
 #[derive(Debug)]
 pub(super) struct Journal {
     rates: [LineRate; Kind::ALL.len()],
-    /// Some kind has lines that were left out and not told of.
+    /// Some kind has lines that were left out and not reported.
     is_behind: bool,
 }
 
@@ -124,7 +124,7 @@ impl Journal {
         }
     }
 
-    /// Tells of lines that were left out in seconds that are over.
+    /// Reports lines that were left out in seconds that are over.
     pub(super) fn settle(&mut self, now: Time) {
         if !self.is_behind {
             return;

@@ -31,7 +31,7 @@ use families::{Families, Kind};
 use process::Process;
 use routes::of_routes;
 
-/// How long a loop may take to tell its numbers.
+/// How long a loop may take to report its numbers.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The least time between two questions: each wakes every loop.
@@ -50,7 +50,7 @@ pub(super) struct Metrics {
     last_asked: Mutex<Option<Instant>>,
 }
 
-/// A loop did not tell its numbers in time, or a probe of it did not come back
+/// A loop did not report its numbers in time, or a probe of it did not come back
 /// from the channels: the gateway hangs.
 #[derive(Debug, thiserror::Error)]
 #[error("{0} does not answer")]

@@ -31,15 +31,15 @@ pub(super) enum Interest {
     ReadWrite,
     /// Room to write.
     Write,
-    /// Both, each told once when it comes: whoever is told reads all there is.
+    /// Both, edge-triggered (`EPOLLET`): read until `WouldBlock`.
     /// The system looks half as often at what is watched in this way, for it
-    /// need not ask whether what it told of is still there.
+    /// need not ask whether what it reported is still there.
     #[cfg_attr(
         any(not(target_os = "linux"), feature = "portable-poller"),
-        expect(dead_code, reason = "only `epoll` tells of edges")
+        expect(dead_code, reason = "only `epoll` is edge-triggered")
     )]
     Edges,
-    /// Nothing but that the peer has gone, told once.
+    /// Nothing but that the peer has gone, edge-triggered.
     Nothing,
 }
 

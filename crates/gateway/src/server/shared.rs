@@ -43,7 +43,7 @@ pub(super) struct Shared {
 impl Shared {
     /// Asks for a place for a connection that connection loop `on_loop` is to
     /// own; `None` if it is to be hung up on. If an unauthenticated connection
-    /// had to make room, its loop is told to close it.
+    /// had to make room, its loop is asked to close it.
     pub(super) fn admit(
         &self,
         now: Time,
@@ -58,7 +58,7 @@ impl Shared {
         Some(admitted.permit)
     }
 
-    /// Tells the loop of a connection that has lost its place to close it.
+    /// Asks the loop of a connection that has lost its place to close it.
     pub(super) fn evict(&self, evicted: Evicted, why: CloseReason) {
         if let Some(commands) = self.loops.get().and_then(|all| all.get(evicted.on_loop)) {
             commands.give(Command::Evict(evicted.permit, why));

@@ -28,7 +28,7 @@ pub(super) struct Socket {
     pub(super) is_listed: bool,
     /// The last turn in which it was read.
     pub(super) read_in_turn: Option<u64>,
-    /// The poller has told that the peer has gone: behind what is to be read is
+    /// The poller has reported that the peer has gone: behind what is to be read is
     /// the end.
     pub(super) has_ended: bool,
     /// Nothing is read of it until then: it has sent more than its share.

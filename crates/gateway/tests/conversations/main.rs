@@ -8,7 +8,7 @@
 //! - `LAGOMETER_FUZZ_SEED=7` holds that of one seed;
 //! - otherwise it is so many seeds, the same each time.
 //!
-//! What fails is cut down to what it takes to fail, and told.
+//! What fails is cut down to what it takes to fail, and reported.
 
 mod choices;
 mod clock;
@@ -75,7 +75,7 @@ const MEMORY: (u64, u64) = (96 << 20, 40);
 /// sent by it.
 const ALLOCATIONS: (u64, u64) = (200_000, 60);
 
-/// How many kinds of failure are told of before it ends.
+/// How many kinds of failure are reported before it ends.
 const KINDS: usize = 8;
 
 thread_local! {
@@ -158,7 +158,7 @@ fn in_words(panic: &(dyn std::any::Any + Send)) -> String {
 }
 
 /// What a failure is, whatever the numbers in it: a seed's failure is cut down
-/// to the same, and told once.
+/// to the same, and reported once.
 fn kind(what: &str) -> String {
     let letters = what.chars().filter(|letter| !letter.is_ascii_digit());
     letters.take(40).collect()

@@ -1,5 +1,5 @@
 //! A conversation before it is held: the gateway's settings, and what everybody
-//! does, in order. Data alone, so that it can be cut down and told.
+//! does, in order. Data alone, so that it can be cut down and printed.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Requests of a few bytes that are answered with many, or told to many: by the
+//! Requests of a few bytes that are answered with many, or sent on to many: by the
 //! thousand in one frame they fill no memory and cut nobody off.
 
 use lagometer_gateway::core::{Budget, Grid, Peer};

@@ -1,4 +1,4 @@
-//! What a message holds: its number, a check, and bytes that can be told from
+//! What a message holds: its number, a check, and bytes that can be distinguished from
 //! any other message's.
 
 use lagometer_units::SplitMix64;

@@ -1,4 +1,4 @@
-//! Which numbered messages have come: what tells a message from its double.
+//! Which numbered messages have come: what distinguishes a message from its duplicate.
 
 use super::Misdeliveries;
 

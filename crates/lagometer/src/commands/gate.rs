@@ -1,4 +1,4 @@
-//! What a run had to hold, told on standard error and in files: for `run` and
+//! What a run had to hold, reported on standard error and in files: for `run` and
 //! `compare`.
 
 use std::path::Path;

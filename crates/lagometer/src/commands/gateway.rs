@@ -35,7 +35,7 @@ enum Order {
     End,
 }
 
-/// Runs the gateway until it is told to end.
+/// Runs the gateway until it is asked to end.
 pub(crate) fn gateway(arguments: GatewayArguments) -> Result<ExitCode, Failure> {
     if let Some(GatewayAction::Replay(arguments)) = &arguments.action {
         return replay::replay(arguments);

@@ -45,7 +45,7 @@ pub(super) struct Visit<'a> {
 }
 
 impl Visit<'_> {
-    /// Starts it and hears it to its end.
+    /// Starts it and reads from it to its end.
     pub(super) fn run(
         self,
         on_line: &mut dyn FnMut(&Said<'_>),

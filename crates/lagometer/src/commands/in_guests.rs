@@ -237,7 +237,7 @@ fn connection_logs(found: &Found, ended: &Ended) -> Result<GuestLogs, Failure> {
     Ok(GuestLogs { files, cut: None })
 }
 
-/// What a guest found, which is heard to its end; of one that had to be ended,
+/// What a guest found, which is read from to its end; of one that had to be ended,
 /// what it had found until then.
 pub(super) fn found_by<T: DeserializeOwned>(
     visit: Visit<'_>,

@@ -49,7 +49,7 @@ pub(super) fn play(
     Ok(found)
 }
 
-/// Plays the seeds of whatever sweeps there are, until it is told to end.
+/// Plays the seeds of whatever sweeps there are, until it is asked to end.
 pub(crate) fn worker(arguments: &WorkerArguments) -> Result<ExitCode, Failure> {
     let host = lagometer_platform::host_name();
     let host = host.as_deref().unwrap_or("worker");

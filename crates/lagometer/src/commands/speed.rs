@@ -77,7 +77,7 @@ pub(super) fn measure_over(
     })
 }
 
-/// Measures one lane after another, telling of each half second.
+/// Measures one lane after another, reporting each half second.
 fn measure(remote: &Remote, plan: &Plan, lanes: &[LanePlan], stop: &AtomicBool) -> Vec<Lane> {
     let mut found = Vec::new();
     for lane in lanes {

@@ -311,7 +311,7 @@ fn files_that_the_map_names_exist() {
     );
 }
 
-/// How to add something is told by paths from the root on.
+/// How to add something is described by paths from the root on.
 #[test]
 fn paths_that_explain_how_to_extend_exist() {
     let root = root();

@@ -1,7 +1,7 @@
 //! Fair queueing: a queue for each flow, served in turn by bytes, each with
 //! `CoDel` (RFC 8290). Flows that had nothing waiting come first.
 //!
-//! [`Isolation::Flows`] is `fq_codel`: flows are told apart by a hash into so many
+//! [`Isolation::Flows`] is `fq_codel`: flows are distinguished by a hash into so many
 //! queues, so two may share one. [`Isolation::Hosts`] is what CAKE adds (Linux
 //! `sch_cake`, `dual-srchost` and `dual-dsthost`): every host has its share, however
 //! many flows it has, and no two flows share a queue.

@@ -64,7 +64,7 @@ impl Drop for Started {
     }
 }
 
-/// What a socket can be told before it is bound.
+/// What a socket can be configured with before it is bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Deliver every message so long after it was sent, which hides the
@@ -136,7 +136,7 @@ impl Socket {
         })
     }
 
-    /// Asks for a connection; [`Socket::state`] tells what became of it.
+    /// Asks for a connection; [`Socket::state`] says what became of it.
     ///
     /// # Errors
     ///

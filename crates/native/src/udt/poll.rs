@@ -63,7 +63,7 @@ impl Poll {
         self.watch_anew()
     }
 
-    /// Tells the poll that a read has found nothing: see the type's text.
+    /// Notes that a read has found nothing: see the type's text.
     ///
     /// # Errors
     ///

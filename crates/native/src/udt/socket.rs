@@ -142,7 +142,7 @@ impl Socket {
     }
 
     /// Asks for a connection. A socket whose receiving does not wait returns at
-    /// once, and [`Socket::state`] tells when there is one. UDT asks for three
+    /// once, and [`Socket::state`] says when there is one. UDT asks for three
     /// seconds, and then gives up without a word.
     ///
     /// # Errors

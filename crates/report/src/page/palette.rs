@@ -1,4 +1,4 @@
-//! How lanes are told apart: a hue, a line pattern and a marker each.
+//! How lanes are distinguished: a hue, a line pattern and a marker each.
 //!
 //! Eight hues are all that stay distinct for every kind of colour vision. Up to
 //! eight lanes have one each; among more a hue stands for a family of

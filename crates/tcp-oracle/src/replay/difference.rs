@@ -1,4 +1,4 @@
-//! Where an end of ours first parts from the kernel's, told so that the reason can be found.
+//! Where an end of ours first parts from the kernel's, written so that the reason can be found.
 
 use std::fmt::Write as _;
 use std::time::Duration;

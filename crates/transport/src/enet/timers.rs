@@ -2,7 +2,7 @@
 //!
 //! ENet keeps its timers to itself and expects to be called every few
 //! milliseconds. To wake it only when it matters, we read along on the wire:
-//! which reliable commands are out and since when tells when they will be sent
+//! which reliable commands are out and since when decides when they will be sent
 //! again. The answer may be early by a little, never late: then ENet is asked
 //! again a millisecond on. (A forged acknowledgement can make it late by up to
 //! a second, the longest it ever says.)

@@ -1,4 +1,4 @@
-//! Two ends that know of each other what browsers would tell each other
+//! Two ends that know of each other what browsers would exchange
 //! through a signalling server.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

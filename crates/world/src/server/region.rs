@@ -1,7 +1,7 @@
 //! A game server that simulates a part of the world: a block of cells, whose
 //! spatial channels it owns.
 //!
-//! A character whose state, as told, lies in another server's cell is let go
+//! A character whose state, as announced, lies in another server's cell is let go
 //! of with that very state: the gateway hands it over on seeing it, and
 //! whatever this server would still say of it would contradict its next one.
 

@@ -1,4 +1,4 @@
-//! A game server that owns the whole world, simulates all characters and tells
+//! A game server that owns the whole world, simulates all characters and sends
 //! the gateway of them.
 
 use std::cell::Cell;

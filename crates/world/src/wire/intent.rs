@@ -1,4 +1,4 @@
-//! What a player tells its server: where it turned, how often it jumped and
+//! What a player sends its server: where it turned, how often it jumped and
 //! teleported.
 //!
 //! The servers of the published tests get their players' moves as a remote

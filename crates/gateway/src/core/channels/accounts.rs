@@ -2,7 +2,7 @@
 //! set aside for their data, and the work its requests have cost.
 //!
 //! A client's channels are its own until it leaves; what becomes of those that
-//! outlive it is told in [`orphans`](super::orphans). Work that it has not made up for
+//! outlive it is described in [`orphans`](super::orphans). Work that it has not made up for
 //! by waiting is left to who comes next from its household.
 
 use std::collections::BTreeMap;

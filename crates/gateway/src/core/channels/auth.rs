@@ -217,7 +217,7 @@ impl ChannelManager {
         }
     }
 
-    /// Tells of an address that is barred, if one is. Returns whether one is.
+    /// Reports an address that is barred, if one is. Returns whether one is.
     fn report_barred(&mut self, barred: Option<(IpAddr, Time)>) -> bool {
         if let Some((address, until)) = barred {
             self.tables.telemetry.event(Event::AddressBanned(address));

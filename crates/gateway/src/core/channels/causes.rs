@@ -11,7 +11,7 @@
 //! noted, so that no place that sends has to think of it. Windows of channel
 //! data are nobody's; they are merged where their reader is slow.
 //!
-//! How pauses go is told in the connection manager's `congestion`.
+//! How pauses go is described in the connection manager's `congestion`.
 
 use std::net::IpAddr;
 use std::time::Duration;

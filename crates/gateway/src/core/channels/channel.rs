@@ -49,9 +49,9 @@ pub(super) struct Channel {
     pub(super) awaiting_data: BTreeSet<ConnId>,
     /// Its owner broke off and may come back.
     pub(super) owner_may_return: bool,
-    /// Its owner came back; its subscribers are to be told.
+    /// Its owner came back; its subscribers are to be notified.
     pub(super) owner_returned: bool,
-    /// The objects that a recovering server is told of, by net id, encoded.
+    /// The objects that a recovering server is sent, by net id, encoded.
     pub(super) objects: BTreeMap<u32, Bytes>,
     /// What entities have beside.
     pub(super) entity: Option<Entity>,

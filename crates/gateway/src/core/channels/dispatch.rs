@@ -100,7 +100,7 @@ impl ChannelManager {
 }
 
 impl Tables {
-    /// Counts and tells of a message that leads to nothing.
+    /// Counts and reports a message that leads to nothing.
     pub(super) fn drop_message(&mut self, request: &Request, why: &'static str) {
         self.telemetry.counters.dropped += 1;
         self.telemetry.event(Event::Dropped {

@@ -1,5 +1,5 @@
 //! The game's own messages: passed on, never looked into but where a spawn or
-//! a destruction tells of an entity.
+//! a destruction says of an entity.
 
 use std::collections::BTreeSet;
 

@@ -49,7 +49,7 @@ const ENTRY_BYTES: usize = 16;
 /// reference to its object and the URL of its type.
 const MAX_DATA_BYTES: usize = MAX_MESSAGE_LEN - 4096;
 
-/// An entity's move, as an update tells of it.
+/// An entity's move, as an update reports it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Move {
     from: Place,
@@ -254,7 +254,7 @@ impl ChannelManager {
         }
     }
 
-    /// Subscribes those in the cell to the entities that come, and tells them.
+    /// Subscribes those in the cell to the entities that come, and notifies them.
     fn show_to(&mut self, now: Time, handover: &Handover<'_>, there: BTreeSet<ConnId>) {
         // Members to whom the same entities are new get the same message.
         let mut messages: BTreeMap<Vec<ChannelId>, Vec<Bytes>> = BTreeMap::new();
@@ -335,7 +335,7 @@ impl Tables {
     }
 }
 
-/// A handover that is to be told of.
+/// A handover that is to be announced.
 struct Handover<'a> {
     from: ChannelId,
     to: ChannelId,

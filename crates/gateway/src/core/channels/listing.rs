@@ -21,7 +21,7 @@ const ENVELOPE_BYTES: usize = 64;
 /// What an entry of the list has beside the entry itself: its key and length.
 const ENTRY_BYTES: usize = 4;
 
-/// The channels that a list is to tell of.
+/// The channels that a list is to name.
 #[derive(Debug, Default)]
 struct Found {
     /// As many messages as it takes.

@@ -146,7 +146,7 @@ impl Logins {
         self.undecided.contains_key(&ticket)
     }
 
-    /// Whether earlier failures keep a client out. Servers are always heard.
+    /// Whether earlier failures keep a client out. Servers are always served.
     pub(super) fn bars(&self, now: Time, attempt: &AuthAttempt) -> bool {
         attempt.peer == Peer::Client && self.admission.bars(now, &attempt.player, attempt.address)
     }

@@ -166,7 +166,7 @@ impl ChannelManager {
                 .drop_message(request, "it may not remove the channel");
             return;
         }
-        // Everyone subscribed is told and taken out.
+        // Everyone subscribed is notified and taken out.
         let units = 1 + self
             .tables
             .channels
@@ -267,7 +267,7 @@ impl ChannelManager {
 }
 
 impl Tables {
-    /// Answers, and tells GLOBAL's owner if that is another.
+    /// Answers, and notifies GLOBAL's owner if that is another.
     pub(super) fn answer_and_notify_global_owner(
         &mut self,
         request: &Request,

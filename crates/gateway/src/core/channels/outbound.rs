@@ -38,7 +38,7 @@ impl Outbound {
         self.queue.push_back((side, message));
     }
 
-    /// Tells all of them to accept no client from an address until then.
+    /// Has all of them accept no client from an address until then.
     pub(super) fn ban(&mut self, address: IpAddr, until: Time) {
         for &side in &self.sides {
             let ban = ToConnections::Ban { address, until };

@@ -180,7 +180,7 @@ impl Tables {
         is_too_long
     }
 
-    /// Counts and tells of something that no message can hold, so that it is
+    /// Counts and reports something that no message can hold, so that it is
     /// not sent.
     pub(super) fn report_too_long(&mut self, channel: ChannelId, size_bytes: usize) {
         self.telemetry.counters.too_long += 1;

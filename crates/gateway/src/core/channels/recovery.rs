@@ -59,7 +59,7 @@ impl ChannelManager {
         let subscribed = connection.subscribed.keys();
         let channels: BTreeSet<ChannelId> =
             subscribed.chain(connection.owned.iter().copied()).collect();
-        // Each subscription ends, its owner is told, groups are looked through.
+        // Each subscription ends, its owner is notified, groups are looked through.
         self.leave_work(now, id, 2 * channels.len() as u64);
         let mut all_left = BTreeMap::new();
         for channel in channels {
@@ -266,7 +266,7 @@ impl ChannelManager {
 }
 
 impl Tables {
-    /// Tells all subscribers but the owner.
+    /// Notifies all subscribers but the owner.
     fn notify_subscribers(&mut self, id: ChannelId, message: &FromGateway) {
         let Some(channel) = self.channels.get(id) else {
             return;

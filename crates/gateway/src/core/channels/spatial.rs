@@ -203,7 +203,7 @@ impl ChannelManager {
         Subscriptions::data_has_come(&mut self.tables, request.now, id);
     }
 
-    /// Every block has its server: they are shown their borders and told.
+    /// Every block has its server: they are sent their borders and notified.
     fn grid_is_full(&mut self, request: &Request, options: &ChannelSubscriptionOptions) {
         let Some(grid) = self.tables.settings.grid.clone() else {
             return;

@@ -88,7 +88,7 @@ impl ChannelManager {
         true
     }
 
-    /// Subscribes, and tells all who are to know if it is new or the access
+    /// Subscribes, and notifies all who are to know if it is new or the access
     /// has changed.
     pub(super) fn subscribe_and_notify(
         &mut self,
@@ -148,7 +148,7 @@ impl ChannelManager {
         }
     }
 
-    /// Unsubscribes and tells all who are to know. Returns whether it was
+    /// Unsubscribes and notifies all who are to know. Returns whether it was
     /// subscribed.
     pub(super) fn unsubscribe_and_notify(
         &mut self,

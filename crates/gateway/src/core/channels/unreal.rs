@@ -1,4 +1,4 @@
-//! What Unreal games' spawns and destructions tell the gateway.
+//! What Unreal games' spawns and destructions announce to the gateway.
 //!
 //! An object's reference is kept where new subscribers and recovering servers
 //! will look for it: in a spatial channel's data, among GLOBAL's or a

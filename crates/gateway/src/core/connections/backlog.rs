@@ -56,7 +56,7 @@ struct Share {
     bytes: usize,
     /// Where the client came from when its first byte was queued.
     household: Option<IpAddr>,
-    /// Its side was told to pause it until then.
+    /// Its side was asked to pause it until then.
     paused_until: Option<Time>,
 }
 

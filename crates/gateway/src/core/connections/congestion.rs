@@ -10,7 +10,7 @@
 //! congested the server is and whoever congests it.
 //!
 //! A pause comes after the bytes it is for. What a server is spared beyond that is
-//! told in [`full_servers`](super::full_servers).
+//! described in [`full_servers`](super::full_servers).
 //!
 //! The messages, all over the bus, since client and server may be on different
 //! connection managers:

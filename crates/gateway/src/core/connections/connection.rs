@@ -60,7 +60,7 @@ pub(super) struct Connection {
     pub(super) before_login: BeforeLogin,
     /// It is not to be read: its messages wait for a server that cannot keep up.
     pub(super) pause: Option<Box<Pause>>,
-    /// What the driver was told last.
+    /// What the driver was asked last.
     pub(super) read_control: ReadControl,
     /// A server for which much waits: who caused what.
     pub(super) backlog: Option<Box<Backlog>>,

@@ -10,7 +10,7 @@
 //!   have more than a little waiting, or whose household has much, get nothing
 //!   more to it.
 //! - Beyond [three quarters](CLIENTS_UP_TO) no client does. The last quarter is for
-//!   what servers and channels have to tell it.
+//!   what servers and channels send to it.
 //!
 //! What is not queued is dropped and counted, and the channel manager closes the
 //! client when it goes on, or when it was a notice that was dropped. What follows

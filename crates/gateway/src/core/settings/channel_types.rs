@@ -36,7 +36,7 @@ pub struct ChannelTypeSettings {
     pub fan_out_delay_ms: i32,
     /// A channel goes when its owner does.
     pub remove_after_owner: bool,
-    /// Subscribers are told that the owner was lost, or came back.
+    /// Subscribers are notified that the owner was lost, or came back.
     pub send_owner_lost: bool,
     /// Who may act for others.
     pub acl: Acl,

@@ -191,7 +191,7 @@ impl Grid {
             .filter(move |&other| other != cell)
     }
 
-    /// All cells as the protocol tells of them; cell 0 is channel
+    /// All cells as the protocol describes them; cell 0 is channel
     /// `first_channel`.
     #[must_use]
     pub fn regions(&self, first_channel: u32) -> Vec<SpatialRegion> {

@@ -1,5 +1,5 @@
 //! One connection's place, while it has it: logging in, what it holds in memory
-//! and what it sends are told to it, and through it to the admission control.
+//! and what it sends are reported to it, and through it to the admission control.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -81,7 +81,7 @@ impl ConnectionLoop {
         if let Some(listener) = self.listeners.get_mut(index)
             && let Some(socket) = listener.tcp()
         {
-            // If it cannot be unwatched, it is only told again.
+            // If it cannot be unwatched, it is only reported again.
             let token = LISTENERS | index as u64;
             let _ = self.poller.change(socket, token, Interest::Nothing);
             listener.rests_until = Some(until);
@@ -196,7 +196,7 @@ impl ConnectionLoop {
             return;
         };
         self.weigh(now, key.slot());
-        // What a handshake has read already the poller does not tell of.
+        // What a handshake has read already the poller does not report.
         if !matches!(wire, Wire::Tcp | Wire::Unix) {
             self.list_unread(key.slot());
         }
@@ -233,7 +233,7 @@ impl ConnectionLoop {
     ) -> Option<ConnKey> {
         let key = self.side.open(now, peer, Some(address)).ok()?;
         // What stands between a socket and the outbox, such as TLS, may have
-        // something to do of which the socket tells nothing.
+        // something to do of which the socket reports nothing.
         let interest = match transport {
             StreamTransport::Tcp(_) => FOR_STREAMS,
             _ => Interest::Read,

@@ -1,4 +1,4 @@
-//! How a gateway ends: nobody new, then the clients, then the servers, who hear
+//! How a gateway ends: nobody new, then the clients, then the servers, who are notified
 //! of each client that it has gone.
 
 use std::sync::atomic::Ordering;

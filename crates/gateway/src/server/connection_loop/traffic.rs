@@ -47,14 +47,14 @@ impl ConnectionLoop {
         if may_read && is_in_turn {
             self.read(now, slot);
         } else {
-            // What is watched by edges nobody tells of again; and who has not
+            // What is edge-triggered is not reported again; and who has not
             // logged in waits for those who have.
             self.list_unread(slot);
         }
     }
 
     /// A connection is to be read in the next turn, even if the poller does not
-    /// tell of it. It is listed once: whoever sends much is heard no more often
+    /// report it. It is listed once: whoever sends much is read no more often
     /// than the rest.
     pub(super) fn list_unread(&mut self, slot: usize) {
         if let Some(socket) = self.sockets.at(slot)
@@ -70,7 +70,7 @@ impl ConnectionLoop {
         }
     }
 
-    /// Whether anybody is to be read of whom the poller does not tell.
+    /// Whether anybody is to be read whom the poller does not report.
     pub(super) fn has_unread(&self) -> bool {
         !self.unread.is_empty() || !self.unread_unauthenticated.is_empty()
     }
@@ -116,8 +116,8 @@ impl ConnectionLoop {
             }
             return;
         }
-        // Listed and told of by the poller, it has its share all the same. KCP
-        // has no socket that is told of, and hands on what its window holds.
+        // Listed and reported by the poller, it has its share all the same. KCP
+        // has no socket that is polled, and hands on what its window holds.
         if socket.read_in_turn == Some(self.turns)
             && !matches!(socket.transport, StreamTransport::Kcp(_))
         {
@@ -200,7 +200,7 @@ impl ConnectionLoop {
             && socket.is_unauthenticated
         {
             if socket.permit.authenticated().is_err() {
-                // It is not told that it is let in: it is not.
+                // It gets no answer that it is let in: it is not.
                 self.end_silently(now, key, CloseReason::Evicted);
                 return;
             }
@@ -342,7 +342,7 @@ impl ConnectionLoop {
     }
 
     /// Writes to all that there is something new for, save those that have no
-    /// room: the poller tells when they have.
+    /// room: the poller reports when they have.
     pub(super) fn flush(&mut self, now: Time) {
         while let Some(key) = self.side.poll_writable() {
             if let Some(socket) = self.sockets.get(key)
@@ -360,7 +360,7 @@ impl ConnectionLoop {
         }
     }
 
-    /// Writes once more, closes, and tells the core.
+    /// Writes once more, closes, and notifies the core.
     pub(super) fn end(&mut self, now: Time, key: ConnKey, why: CloseReason) {
         if why != CloseReason::PeerClosed
             && why != CloseReason::TransportFailed
@@ -372,7 +372,7 @@ impl ConnectionLoop {
         self.end_silently(now, key, why);
     }
 
-    /// Closes, and tells the core; what waits to be written is not.
+    /// Closes, and notifies the core; what waits to be written is not.
     fn end_silently(&mut self, now: Time, key: ConnKey, why: CloseReason) {
         let Some(socket) = self.sockets.remove(key) else {
             return;

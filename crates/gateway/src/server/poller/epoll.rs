@@ -13,7 +13,7 @@ use super::{Interest, Ready};
 /// What a stream is watched for whose outbox lies on the socket itself.
 pub(in crate::server) const FOR_STREAMS: Interest = Interest::Edges;
 
-/// What is told of a peer that has gone.
+/// What is reported of a peer that has gone.
 const ENDED: EventFlags = EventFlags::RDHUP
     .union(EventFlags::HUP)
     .union(EventFlags::ERR);
@@ -21,7 +21,7 @@ const ENDED: EventFlags = EventFlags::RDHUP
 /// How many events one wait takes at most.
 const AT_ONCE: usize = 512;
 
-/// A set of files that are watched. What is not read now is told again, save of
+/// A set of files that are watched. What is not read now is reported again, save of
 /// those that are watched for [`Interest::Edges`].
 #[derive(Debug)]
 pub(in crate::server) struct Poller {
@@ -154,7 +154,7 @@ mod tests {
         peer.write_all(b"word").unwrap();
         assert!(!reported(true).ended);
         drop(peer);
-        // Nothing was read, and still only what is new is told.
+        // Nothing was read, and still only what is new is reported.
         assert!(reported(true).ended);
         poller.wait(Some(Duration::ZERO), &mut events).unwrap();
         assert!(events.iter().next().is_none());

@@ -12,10 +12,10 @@ use rustix::io::Errno;
 use super::{Interest, Ready};
 
 /// What a stream is watched for whose outbox lies on the socket itself: what is not
-/// read is told again.
+/// read is reported again.
 pub(in crate::server) const FOR_STREAMS: Interest = Interest::Read;
 
-/// A set of sockets that are watched. What is not read now is told again.
+/// A set of sockets that are watched. Level-triggered: what is not read now is reported again.
 #[derive(Default)]
 pub(in crate::server) struct Poller {
     /// By the socket it was added with.

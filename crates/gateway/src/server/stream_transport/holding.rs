@@ -1,7 +1,7 @@
 //! What a connection that has not logged in keeps in memory beneath its frames,
 //! and where that ends.
 //!
-//! The libraries of TLS and WebSocket do not tell how much they keep. They keep
+//! The libraries of TLS and WebSocket do not say how much they keep. They keep
 //! no more than they were given since the last message that came out of them, and
 //! what they are given is counted by [`Metered`].
 

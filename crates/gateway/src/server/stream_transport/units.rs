@@ -3,7 +3,7 @@
 //!
 //! Each costs its reader something, though nothing be in it: a record is
 //! decrypted, a ping answered, a part of a message put to those before it. The
-//! libraries that read them do not tell how many there were.
+//! libraries that read them do not say how many there were.
 
 /// Counts the units of one stream as their bytes come, in pieces of any size.
 #[derive(Debug)]

@@ -55,7 +55,7 @@ struct Count {
     bytes: u64,
 }
 
-/// Plays all files, and tells of each what it came to.
+/// Plays all files, and reports what each came to.
 pub(super) fn replay(arguments: &ReplayArguments) -> Result<ExitCode, Failure> {
     if arguments.files.len() > SESSIONS {
         return Err(Failure::Input(format!(
@@ -63,7 +63,7 @@ pub(super) fn replay(arguments: &ReplayArguments) -> Result<ExitCode, Failure> {
             arguments.files.len()
         )));
     }
-    // All are read before the first is played: a bad one is told of at once.
+    // All are read before the first is played: a bad one is reported at once.
     let files = arguments.files.iter();
     let recordings = files
         .map(|path| read(path))

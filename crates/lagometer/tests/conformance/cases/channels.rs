@@ -1,4 +1,4 @@
-//! Channels and subscriptions: who is told what.
+//! Channels and subscriptions: who is sent what.
 
 use lagometer_client::OwnedEvent;
 use lagometer_protocol::FromGateway;

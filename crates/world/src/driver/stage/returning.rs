@@ -3,7 +3,7 @@
 //! A player that has lost its connection comes back as a new one of the same
 //! number, as players do; until it is sent an update it goes on seeing what it saw
 //! last. A server comes back knowing nothing, as after a
-//! crash: what it had, the gateway tells it, or it begins anew where the
+//! crash: what it had, the gateway sends it, or it begins anew where the
 //! gateway knows nothing either, and its players, whom it does not answer any
 //! more, ask it to play again.
 

@@ -1,4 +1,4 @@
-//! What other systems than Linux can be told of a TCP connection.
+//! The options that other systems than Linux have for a TCP connection.
 
 use std::io::{self, IoSlice, Write as _};
 use std::net::TcpStream;

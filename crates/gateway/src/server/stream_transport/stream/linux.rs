@@ -1,4 +1,4 @@
-//! What Linux can be told of a TCP connection.
+//! The options that Linux has for a TCP connection.
 
 use std::io::{self, IoSlice};
 use std::net::TcpStream;
