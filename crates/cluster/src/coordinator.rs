@@ -365,7 +365,7 @@ impl Coordination for Workers<'_> {
         let is_late = self.waits_until.is_some_and(|until| Instant::now() > until);
         match self.registry.still_out() {
             Some(worker) if is_late => Err(PlayError::Coordination(format!(
-                "worker {worker} does not tell what it found"
+                "worker {worker} does not report what it found"
             ))),
             _ => Ok(false),
         }

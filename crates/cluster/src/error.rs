@@ -36,7 +36,7 @@ pub enum Error {
     #[error("the coordinator said what this release does not understand: {0}")]
     NotUnderstood(String),
     /// The coordinator's clock is not known.
-    #[error("the coordinator does not tell its time")]
+    #[error("the coordinator does not send its time")]
     NoClock,
     /// The world could not be played.
     #[error(transparent)]
