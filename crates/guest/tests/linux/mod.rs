@@ -326,10 +326,10 @@ fn spinning(kernel: &Kernel) -> Result<(), Failed> {
 
 fn stopped(kernel: &Kernel) -> Result<(), Failed> {
     let script = "echo partial > /lagometer/result; echo enough
-                  until [ -e /lagometer/stop ]; do sleep 1; done; echo output it; exit 3";
+                  until [ -e /lagometer/stop ]; do sleep 1; done; echo noticed it; exit 3";
     let stop = AtomicBool::new(false);
     let output = run_until(kernel, &job(script, Path::new("/")), 1, LIMITS, &stop)?;
-    assert_eq!(output.text(), "enough\nheard it");
+    assert_eq!(output.text(), "enough\nnoticed it");
     assert_eq!(output.ended.outcome, Outcome::Cut(Cut::Stopped));
     let result: PathBuf = output.ended.share().join("result");
     assert_eq!(fs::read_to_string(result)?, "partial\n");
