@@ -75,10 +75,35 @@ impl Host {
         self.namespace.enter().doing("entering a host")
     }
 
+    /// What lets another thread enter the host.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn entrance(&self) -> Result<Entrance, Error> {
+        self.namespace().map(Entrance).doing("opening a host once more")
+    }
+
     /// A second handle on the namespace, for another thread.
     pub(crate) fn namespace(&self) -> io::Result<Namespace> {
         let file = self.namespace.file.try_clone()?;
         Ok(Namespace { file })
+    }
+}
+
+/// The way into a [`Host`] for a thread that does not have the host.
+#[derive(Debug)]
+pub struct Entrance(Namespace);
+
+impl Entrance {
+    /// Moves the calling thread into the host: the sockets it makes from now on belong
+    /// there.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn enter(self) -> io::Result<()> {
+        self.0.enter()
     }
 }
 

@@ -80,8 +80,9 @@ pub use lagometer_capture::{LogSummary, LoggedPacket, logged_packets};
 
 pub use address::{LaneAddresses, MAX_LANES};
 pub use audit::{Audit, Band, Figures, LaneAudit, Spread, WayAudit};
+pub use device_counters::SentTotals;
 pub use error::Error;
-pub use host::Host;
+pub use host::{Entrance, Host};
 pub use lane_link::{LaneLink, PathFate, PathPacket, PathPlace, SharedPath};
 pub use network::Network;
 pub use permission::Permission;

@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use rustix::net::{recv, send, socket_with};
 
-use crate::device_counters::DeviceCounters;
+use crate::device_counters::{DeviceCounters, SentTotals};
 use message::{Message, attribute, messages};
 
 const REQUEST: u16 = 0x01;
@@ -199,6 +199,8 @@ impl Netlink {
     pub(crate) fn counters(&mut self, name: &str) -> io::Result<DeviceCounters> {
         /// Where `struct rtnl_link_stats64` has each figure, counted in
         /// figures.
+        const TRANSMIT_PACKETS: usize = 1;
+        const TRANSMIT_BYTES: usize = 3;
         const RECEIVE_ERRORS: usize = 4;
         const TRANSMIT_ERRORS: usize = 5;
         const RECEIVE_DROPPED: usize = 6;
@@ -215,6 +217,10 @@ impl Netlink {
             bytes.copied().map(u64::from_ne_bytes).ok_or_else(cut_short)
         };
         Ok(DeviceCounters {
+            sent: SentTotals {
+                packets: figure(TRANSMIT_PACKETS)?,
+                bytes: figure(TRANSMIT_BYTES)?,
+            },
             lost_out: figure(TRANSMIT_DROPPED)? + figure(TRANSMIT_ERRORS)?,
             lost_in: figure(RECEIVE_DROPPED)? + figure(RECEIVE_ERRORS)?,
         })

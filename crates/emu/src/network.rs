@@ -8,12 +8,12 @@ use lagometer_units::Clock;
 
 use crate::address::{LaneAddresses, MAX_LANES};
 use crate::audit::{AuditCounters, Band, RouterEvent, Watch};
-use crate::device_counters::DeviceCounters;
+use crate::device_counters::{DeviceCounters, SentTotals};
 use crate::error::Error;
 use crate::host::{Host, Side};
 use crate::lane_link::LaneLink;
 use crate::permission::Permission;
-use crate::port::Port;
+use crate::port::{FRAME_HEADER_BYTES, Port};
 use crate::router::{Router, Waiting};
 use crate::settings::{Device, LaneSetup, Outcome, Settings, finish};
 
@@ -37,6 +37,8 @@ pub struct Network {
     clock: Clock,
     band: Band,
     device: &'static str,
+    /// What its devices count of each packet beside IP.
+    link_header_bytes: u64,
     waiting: Waiting,
     lanes: Vec<String>,
     counted_before: Vec<[DeviceCounters; 2]>,
@@ -136,6 +138,7 @@ impl Network {
             clock,
             band: settings.band,
             device: if has_tun { "tun" } else { "ethernet" },
+            link_header_bytes: if has_tun { 0 } else { FRAME_HEADER_BYTES as u64 },
             waiting: settings.waiting,
             lanes: names,
             counted_before,
@@ -217,6 +220,22 @@ impl Network {
     #[must_use]
     pub const fn remote(&self) -> &Host {
         &self.remote
+    }
+
+    /// What both sides have put on the links of all lanes since the network was
+    /// started, the players' side first, as the hosts' devices count it. It asks a
+    /// device for each lane and side, some 50 µs each.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ThreadGone`] if a host has ended; what the system says.
+    pub fn sent(&self) -> Result<[SentTotals; 2], Error> {
+        let counters = self.counters()?;
+        Ok([0, 1].map(|side| {
+            let mut sent: SentTotals = counters.iter().map(|both| both[side].sent).sum();
+            sent.bytes -= sent.packets * self.link_header_bytes;
+            sent
+        }))
     }
 
     /// The clock the router goes by.

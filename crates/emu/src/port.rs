@@ -11,7 +11,7 @@ use crate::ip::Version;
 use crate::sys::packet;
 
 /// Bytes of an Ethernet header without tags.
-const FRAME_HEADER_BYTES: usize = 14;
+pub(crate) const FRAME_HEADER_BYTES: usize = 14;
 
 /// The router's side of one lane's device in one host.
 #[derive(Debug)]

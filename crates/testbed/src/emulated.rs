@@ -15,8 +15,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use lagometer_emu::{
-    Error, LaneAddresses, LaneAudit, LaneLink, LaneSetup, LogSummary, Network, Relay, Settings,
-    Waiting,
+    Entrance, Error, LaneAddresses, LaneAudit, LaneLink, LaneSetup, LogSummary, Network, Relay,
+    SentTotals, Settings, Waiting,
 };
 use lagometer_results::Audit;
 use lagometer_socket::Opening;
@@ -185,6 +185,32 @@ impl<'a> Emulated<'a> {
         match &self.between {
             Between::Hosts { network, .. } => network.remote().run(work),
             Between::Relay(_) => Ok(work()),
+        }
+    }
+
+    /// Lets another thread enter where servers live; `None` where that is no other place
+    /// than this.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn entrance_remote(&self) -> Result<Option<Entrance>, Error> {
+        match &self.between {
+            Between::Hosts { network, .. } => network.remote().entrance().map(Some),
+            Between::Relay(_) => Ok(None),
+        }
+    }
+
+    /// What clients and servers have put on all links since these were made; `None`
+    /// through a relay, which sees no headers.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn sent(&self) -> Result<Option<[SentTotals; 2]>, Error> {
+        match &self.between {
+            Between::Hosts { network, .. } => network.sent().map(Some),
+            Between::Relay(_) => Ok(None),
         }
     }
 

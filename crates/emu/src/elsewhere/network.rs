@@ -2,6 +2,7 @@
 
 use lagometer_units::Clock;
 
+use crate::device_counters::SentTotals;
 use crate::error::Error;
 use crate::host::Host;
 use crate::lane_link::LaneLink;
@@ -37,6 +38,15 @@ impl Network {
     ///
     /// None: there is no network to end.
     pub fn stop(self) -> Result<Outcome, Error> {
+        match self.0 {}
+    }
+
+    /// What both sides have put on the links.
+    ///
+    /// # Errors
+    ///
+    /// None: there is no network to ask.
+    pub fn sent(&self) -> Result<[SentTotals; 2], Error> {
         match self.0 {}
     }
 

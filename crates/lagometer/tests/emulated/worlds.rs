@@ -63,7 +63,14 @@ fn players_reach_their_gateway_over_links_of_their_own() {
         let down = &world["path"]["down"];
         assert_eq!(down["full_share"], 0.0, "{down:#}");
         assert!(down["wait_ms"].as_f64().unwrap() < 50.0, "{down:#}");
-        assert!(down["packets_per_s"].is_null(), "{down:#}");
+        // All 60 B or more with their headers, and what players are charged for.
+        let rate = |what| down[what].as_f64().unwrap();
+        assert!(rate("packets_per_s") > 0.0, "{down:#}");
+        assert!(rate("bytes_per_s") > 28.0 * rate("packets_per_s"), "{down:#}");
+        let cost = &world["cost"];
+        let per_player_hour = rate("bytes_per_s") * 3600.0 / 3.0;
+        let charged = cost["down_bytes_per_hour"].as_f64().unwrap();
+        assert!((charged / per_player_hour - 1.0).abs() < 0.001, "{cost:#}");
     }
 }
 
@@ -97,6 +104,11 @@ fn characters_are_handed_over_behind_links() {
     let world = &document["world"];
     assert_eq!(world["players"]["in_game"], 3, "{world:#}");
     assert_eq!(world["sight"]["views_right"], 3, "{world:#}");
+    // The gateway is asked for its metrics, which only its host can reach.
+    let busy = &world["gateway_metrics"]["cpu_pct"];
+    assert!(busy.as_f64().unwrap() > 0.0, "{busy}");
+    let carried = &world["cost"]["players_per_core"];
+    assert!(carried.as_f64().unwrap() > 3.0, "{carried}");
     let handovers = &world["handovers"];
     assert!(handovers["begun"].as_u64().unwrap() > 0, "{handovers:#}");
     assert_eq!(handovers["begun"], handovers["completed"], "{handovers:#}");

@@ -308,8 +308,8 @@ pub struct WorldPath {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WorldWay {
-    /// IP packets sent each second; null over real sockets, where what goes
-    /// over the links before and after the measured time is counted too.
+    /// IP packets sent each second of the measured time; null where there are no
+    /// links: packets over plain sockets are this machine's, not a player's.
     pub packets_per_s: Option<f64>,
     /// Their bytes, headers included; null likewise.
     pub bytes_per_s: Option<f64>,

@@ -129,8 +129,13 @@ pub trait ConnectionBackend {
         None
     }
 
-    /// What the gateway says of the time since, where it is asked.
-    fn end_measuring(&mut self) -> Option<GatewayMetrics>;
+    /// What is measured ends here. What the gateway says of the time since it began,
+    /// where it is asked.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    fn end_measuring(&mut self) -> Result<Option<GatewayMetrics>, PlayError>;
 
     /// Whether who loses a connection may open another.
     fn may_return(&self) -> bool {

@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use lagometer_client::swarm::Wire;
-use lagometer_emu::{Error, LaneAddresses, LaneAudit, LogSummary, WayAudit};
+use lagometer_emu::{Error, LaneAddresses, LaneAudit, LogSummary, SentTotals, WayAudit};
 use lagometer_link::{Profile, Reason};
 use lagometer_results::{Audit, World, WorldPath, WorldWay};
 use lagometer_testbed::{Emulated, Testbed};
@@ -24,7 +24,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_
 use thiserror::Error as ThisError;
 
 use crate::driver::player_transport::PlayerStream;
-use crate::real::{Connector, play_over};
+use crate::real::{Connector, MetricsSource, play_over};
 use crate::{Moment, PlayError, PlayerTransport, Scenario, assemble, player_link, with_path};
 
 /// How long a view may take to become right beyond what a calm path takes:
@@ -60,6 +60,9 @@ pub enum EmuError {
 pub struct Gateway {
     /// For game servers, which are on its host.
     pub servers: SocketAddr,
+    /// For whoever asks for metrics, on its host; `None` where they are not to be asked
+    /// for.
+    pub metrics: Option<SocketAddr>,
     /// The port for players, at every address of the host.
     pub clients_port: u16,
 }
@@ -130,6 +133,13 @@ impl Landscape {
         self.path.run_remote(work)
     }
 
+    /// The gateway's metrics at `at` of the server host.
+    fn metrics_source(&self, at: SocketAddr) -> Result<MetricsSource, Error> {
+        let entrance = self.path.entrance_remote()?;
+        let enter = entrance.map(|entrance| Box::new(|| entrance.enter()) as _);
+        Ok(MetricsSource { at, enter })
+    }
+
     /// Plays `scenario` on the gateway, which runs on the server host by now.
     ///
     /// # Errors
@@ -143,16 +153,19 @@ impl Landscape {
         progress: &mut dyn FnMut(&Moment),
         stop: &AtomicBool,
     ) -> Result<EmulatedWorld, EmuError> {
+        let metrics = gateway.metrics.map(|at| self.metrics_source(at)).transpose()?;
         let mut connector = Emulator {
             path: self.path,
             gateway,
             transport,
+            sent: Default::default(),
         };
-        let outcome = play_over(scenario, &mut connector, None, progress, stop)?;
+        let outcome = play_over(scenario, &mut connector, metrics, progress, stop)?;
+        let rates = connector.rates(outcome.measured);
         let between = connector.path.collect()?;
         let mut world = assemble(scenario, "own".to_owned(), &outcome);
         world.transport = Some(transport.name().to_owned());
-        let world = with_path(scenario, world, path(&between.lanes));
+        let world = with_path(scenario, world, path(&between.lanes, rates));
         Ok(EmulatedWorld {
             world,
             audit: between.audit,
@@ -167,9 +180,32 @@ struct Emulator {
     path: Emulated<'static>,
     gateway: Gateway,
     transport: PlayerTransport,
+    /// What both sides had sent when measuring began, and when it ended.
+    sent: [Option<[SentTotals; 2]>; 2],
+}
+
+/// What one side sent each second.
+#[derive(Clone, Copy)]
+struct SentRate {
+    packets_per_s: f64,
+    bytes_per_s: f64,
 }
 
 impl Emulator {
+    /// What players, and the gateway, sent while it was measured.
+    fn rates(&self, measured: Duration) -> Option<[SentRate; 2]> {
+        let [began, ended] = self.sent;
+        let (began, ended) = (began?, ended?);
+        let seconds = measured.as_secs_f64().max(1e-9);
+        Some([0, 1].map(|side| {
+            let sent = ended[side] - began[side];
+            SentRate {
+                packets_per_s: sent.packets as f64 / seconds,
+                bytes_per_s: sent.bytes as f64 / seconds,
+            }
+        }))
+    }
+
     /// Does `work` on the players' host.
     fn on_local<T: Send + 'static>(
         &self,
@@ -216,7 +252,14 @@ impl Connector for Emulator {
         let now = self.path.clock().now();
         self.path
             .begin_impairments(|_| now)
-            .map_err(io::Error::other)
+            .map_err(io::Error::other)?;
+        self.sent[0] = self.path.sent().map_err(io::Error::other)?;
+        Ok(())
+    }
+
+    fn end_measuring(&mut self) -> io::Result<()> {
+        self.sent[1] = self.path.sent().map_err(io::Error::other)?;
+        Ok(())
     }
 
     fn timeout(&self) -> Duration {
@@ -224,23 +267,28 @@ impl Connector for Emulator {
     }
 }
 
-/// What the players' links did from the beginning of the impairments on.
-fn path(lanes: &[LaneAudit]) -> WorldPath {
+/// What the players' links did from the beginning of the impairments on, and what was
+/// sent each second while it was measured.
+fn path(lanes: &[LaneAudit], rates: Option<[SentRate; 2]>) -> WorldPath {
+    let [up, down] = rates.map_or([None; 2], |rates| rates.map(Some));
     WorldPath {
-        up: way(lanes.iter().map(|lane| &lane.up)),
-        down: way(lanes.iter().map(|lane| &lane.down)),
+        up: way(lanes.iter().map(|lane| &lane.up), up),
+        down: way(lanes.iter().map(|lane| &lane.down), down),
     }
 }
 
-fn way<'a>(lanes: impl Iterator<Item = &'a WayAudit> + Clone) -> WorldWay {
+fn way<'a>(
+    lanes: impl Iterator<Item = &'a WayAudit> + Clone,
+    rate: Option<SentRate>,
+) -> WorldWay {
     let sum = |count: fn(&WayAudit) -> u64| lanes.clone().map(count).sum::<u64>() as f64;
     let packets = sum(|way| way.packets).max(1.0);
     let lost = sum(|way| way.dropped.values().sum::<u64>() + way.refused + way.lost_by_accident());
     let full = sum(|way| way.dropped.get(Reason::QueueFull.name()).map_or(0, |&n| n));
     let waited: Duration = lanes.map(|way| way.waited).sum();
     WorldWay {
-        packets_per_s: None,
-        bytes_per_s: None,
+        packets_per_s: rate.map(|rate| rate.packets_per_s),
+        bytes_per_s: rate.map(|rate| rate.bytes_per_s),
         lost_share: lost / packets,
         full_share: Some(full / packets),
         wait_ms: Some(1e3 * waited.as_secs_f64() / packets),

@@ -77,8 +77,32 @@ pub trait Connector {
     /// The system's.
     fn begin_impairments(&mut self) -> io::Result<()>;
 
+    /// What is measured ends here.
+    ///
+    /// # Errors
+    ///
+    /// The system's.
+    fn end_measuring(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// See [`ConnectionBackend::timeout`].
     fn timeout(&self) -> Duration;
+}
+
+/// Where a gateway is asked for its metrics.
+pub struct MetricsSource {
+    /// Its address.
+    pub at: SocketAddr,
+    /// What the thread that asks does first, where the address is of another network
+    /// namespace than the caller's: it enters that.
+    pub enter: Option<Box<dyn FnOnce() -> io::Result<()> + Send>>,
+}
+
+impl From<SocketAddr> for MetricsSource {
+    fn from(at: SocketAddr) -> Self {
+        Self { at, enter: None }
+    }
 }
 
 /// Plays `scenario` on the gateway at `venue`, in real time: see [`play_on`](crate::play_on).
@@ -93,7 +117,8 @@ pub fn play(
     progress: &mut dyn FnMut(&Moment),
     stop: &AtomicBool,
 ) -> Result<Outcome, PlayError> {
-    play_over(scenario, &mut Plain(*venue), venue.metrics, progress, stop)
+    let metrics = venue.metrics.map(MetricsSource::from);
+    play_over(scenario, &mut Plain(*venue), metrics, progress, stop)
 }
 
 /// Plays a shard of `scenario` on the gateway at `venue`, by the clock that
@@ -114,7 +139,7 @@ pub fn play_together(
         scenario,
         shard,
         &mut connector,
-        venue.metrics,
+        venue.metrics.map(MetricsSource::from),
         run_clock,
         coordination,
     )
@@ -129,7 +154,7 @@ pub fn play_together(
 pub fn play_over(
     scenario: &Arc<Scenario>,
     connector: &mut dyn Connector,
-    metrics: Option<SocketAddr>,
+    metrics: Option<MetricsSource>,
     progress: &mut dyn FnMut(&Moment),
     stop: &AtomicBool,
 ) -> Result<Outcome, PlayError> {
@@ -142,7 +167,7 @@ fn play_by(
     scenario: &Arc<Scenario>,
     shard: Shard,
     connector: &mut dyn Connector,
-    metrics: Option<SocketAddr>,
+    metrics: Option<MetricsSource>,
     time: Rc<dyn RunClock>,
     coordination: &mut dyn Coordination,
 ) -> Result<Outcome, PlayError> {
@@ -201,7 +226,7 @@ impl Connector for Plain {
 /// Sockets to a gateway.
 struct Sockets<'a> {
     connector: &'a mut dyn Connector,
-    metrics: Option<SocketAddr>,
+    metrics: Option<MetricsSource>,
     swarm: Swarm<Timed>,
     time: Rc<dyn RunClock>,
     clock: Rc<Cell<Time>>,
@@ -238,7 +263,7 @@ impl Handler for Timed {
 impl ConnectionBackend for Sockets<'_> {
     fn start(&mut self) -> Result<(), PlayError> {
         self.time.start()?;
-        if let Some(metrics) = self.metrics {
+        if let Some(metrics) = self.metrics.take() {
             self.watch = Some(Watch::start(metrics, self.time.now())?);
         }
         Ok(())
@@ -324,9 +349,10 @@ impl ConnectionBackend for Sockets<'_> {
         self.watch.as_mut()?.ticks()
     }
 
-    fn end_measuring(&mut self) -> Option<GatewayMetrics> {
-        let watch = self.watch.take()?;
-        watch.finish(self.measured_from)
+    fn end_measuring(&mut self) -> Result<Option<GatewayMetrics>, PlayError> {
+        self.connector.end_measuring()?;
+        let watch = self.watch.take();
+        Ok(watch.and_then(|watch| watch.finish(self.measured_from)))
     }
 
     fn timeout(&self) -> Duration {

@@ -226,7 +226,7 @@ impl<'a, W: ConnectionBackend> Stage<'a, W> {
         self.measurements.end(now, players(&self.backend), cpu);
         let (counts, flow) = (self.server_counts(), self.backend.flow());
         self.measurements.end_counts(counts, flow);
-        self.measurements.gateway = self.backend.end_measuring();
+        self.measurements.gateway = self.backend.end_measuring()?;
         Ok(())
     }
 

@@ -10,6 +10,7 @@ use lagometer_results::{GatewayMetrics, GatewayMoment};
 use lagometer_units::Time;
 use lagometer_web::scrape::{fetch, samples, sum};
 
+use super::MetricsSource;
 use crate::measure::outcome::GatewayTicks;
 
 /// How often the gateway is asked. Its tick durations are gauges: whatever
@@ -49,13 +50,18 @@ impl Readings {
 
 impl Watch {
     /// Asks from now on; `now` is the time of the run.
-    pub(super) fn start(metrics: SocketAddr, now: Time) -> std::io::Result<Self> {
+    pub(super) fn start(metrics: MetricsSource, now: Time) -> std::io::Result<Self> {
         let (stop, stopped) = channel();
         let readings = Readings::default();
         let into = readings.clone();
         let thread = std::thread::Builder::new()
             .name("gateway-metrics".into())
-            .spawn(move || watch(metrics, now, &stopped, &into))?;
+            .spawn(move || {
+                let MetricsSource { at, enter } = metrics;
+                if enter.is_none_or(|enter| enter().is_ok()) {
+                    watch(at, now, &stopped, &into);
+                }
+            })?;
         Ok(Self {
             stop,
             thread,

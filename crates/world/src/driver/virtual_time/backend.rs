@@ -471,16 +471,16 @@ impl ConnectionBackend for SimBackend<'_> {
         Ok(())
     }
 
-    fn end_measuring(&mut self) -> Option<GatewayMetrics> {
+    fn end_measuring(&mut self) -> Result<Option<GatewayMetrics>, PlayError> {
         let (began, (taken_before, sent_before)) = self.measuring;
         let (taken, sent) = self.gateway.messages();
         self.measured.set(self.network.measured());
         let seconds = self.network.now.since(began).as_secs_f64().max(1e-9);
-        Some(GatewayMetrics {
+        Ok(Some(GatewayMetrics {
             messages_in_per_s: Some((taken - taken_before) as f64 / seconds),
             messages_out_per_s: Some((sent - sent_before) as f64 / seconds),
             ..GatewayMetrics::default()
-        })
+        }))
     }
 
     fn timeout(&self) -> Duration {
