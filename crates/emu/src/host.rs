@@ -81,7 +81,9 @@ impl Host {
     ///
     /// What the system says.
     pub fn entrance(&self) -> Result<Entrance, Error> {
-        self.namespace().map(Entrance).doing("opening a host once more")
+        self.namespace()
+            .map(Entrance)
+            .doing("opening a host once more")
     }
 
     /// A second handle on the namespace, for another thread.

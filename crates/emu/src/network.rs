@@ -138,7 +138,11 @@ impl Network {
             clock,
             band: settings.band,
             device: if has_tun { "tun" } else { "ethernet" },
-            link_header_bytes: if has_tun { 0 } else { FRAME_HEADER_BYTES as u64 },
+            link_header_bytes: if has_tun {
+                0
+            } else {
+                FRAME_HEADER_BYTES as u64
+            },
             waiting: settings.waiting,
             lanes: names,
             counted_before,

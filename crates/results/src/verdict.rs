@@ -5,7 +5,9 @@
 //! the budget's limit, then, where that does not distinguish them, by the
 //! slowest thousandth if it takes a tenth longer, then by the seconds of lag in
 //! a minute if they are a tenth more. Lanes that no other beats are named together, with the one that
-//! put the least on the wire. Unreliable lanes promise less, so they are not
+//! put the least on the wire, of those that meet the budgets where any does. A lane that nobody
+//! beats only because it varies, while lanes with better values are beaten, is not among them: it
+//! is said not to be placed. Unreliable lanes promise less, so they are not
 //! ranked with the others; the sentence says what the best of them loses.
 //!
 //! Lanes that carried a game are one field, since the game makes up for what a transport
@@ -154,6 +156,9 @@ struct Ranking<'a> {
     /// Lanes that nothing sets apart from it but what they cost; where there was too
     /// little to tell by, those with the very same value.
     equals: Vec<&'a Lane>,
+    /// Lanes that nobody beats only because they vary so much: others that are beaten
+    /// have a better value.
+    unplaced: Vec<&'a Lane>,
     /// The best of the lanes that it beats, and by what.
     runner_up: Option<(&'a Lane, Metric)>,
     /// Whether there was enough to tell lanes apart by.
@@ -214,18 +219,22 @@ impl<'a> Bench<'a> {
             return Some(Ranking {
                 best: first,
                 equals: field.into_iter().filter(is_equal).collect(),
+                unplaced: Vec::new(),
                 runner_up: None,
                 is_distinguished: false,
             });
         }
-        let mut equals = self.narrow(&field);
-        let best = cheapest(&equals)?;
+        let (mut equals, unplaced) = self.narrow(&field);
+        let meets = |lane: &&Lane| self.budgets_of(lane) == Some(Decision::Met);
+        let meeting: Vec<&Lane> = equals.iter().copied().filter(meets).collect();
+        let best = cheapest(&meeting).or_else(|| cheapest(&equals))?;
         equals.retain(|lane| lane.lane != best.lane);
         // With a lane that the budgets left out it is compared like with any.
         let runner_up = self.runner_up(best, lanes).filter(|_| equals.is_empty());
         Some(Ranking {
             best,
             equals,
+            unplaced,
             runner_up,
             is_distinguished: true,
         })
@@ -243,15 +252,30 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Narrows lanes down to those that no other beats, by one figure after
-    /// the other.
-    fn narrow(&self, lanes: &[&'a Lane]) -> Vec<&'a Lane> {
+    /// Narrows lanes down to those that no other beats, by one figure after the other.
+    /// Apart from them stand those that a figure does not place: nobody beats them, but
+    /// somebody beaten has a better value, so that they cannot be set apart from the best
+    /// only because they vary.
+    fn narrow(&self, lanes: &[&'a Lane]) -> (Vec<&'a Lane>, Vec<&'a Lane>) {
         let mut left = lanes.to_vec();
+        let mut unplaced = Vec::new();
         for metric in self.figures {
             let unbeaten = |lane: &&Lane| !left.iter().any(|rival| self.beats(metric, rival, lane));
-            left = left.iter().copied().filter(unbeaten).collect();
+            let (ahead, beaten): (Vec<&Lane>, Vec<&Lane>) =
+                left.iter().copied().partition(unbeaten);
+            left = ahead;
+            let Some(bound) = leader(metric, &beaten) else {
+                continue;
+            };
+            let is_placed = |lane: &&Lane| !is_better(metric, bound, lane);
+            let (placed, others): (Vec<&Lane>, Vec<&Lane>) =
+                left.iter().copied().partition(is_placed);
+            if !placed.is_empty() {
+                left = placed;
+                unplaced.extend(others);
+            }
         }
-        left
+        (left, unplaced)
     }
 
     /// The best of the lanes that `best` beats by the first figure by which it
@@ -307,6 +331,15 @@ fn is_felt(metric: Metric, quick: &Lane, slow: &Lane) -> bool {
     }
     match (metric.of(quick), metric.of(slow)) {
         (Some(quick), Some(slow)) => slow > quick * (1.0 + FELT),
+        _ => false,
+    }
+}
+
+/// Whether one lane has a better value than another; never where either has none.
+fn is_better(metric: Metric, one: &Lane, other: &Lane) -> bool {
+    match (metric.of(one), metric.of(other)) {
+        (Some(one), Some(other)) if metric.more_is_better() => one > other,
+        (Some(one), Some(other)) => one < other,
         _ => false,
     }
 }

@@ -66,7 +66,10 @@ fn players_reach_their_gateway_over_links_of_their_own() {
         // All 60 B or more with their headers, and what players are charged for.
         let rate = |what| down[what].as_f64().unwrap();
         assert!(rate("packets_per_s") > 0.0, "{down:#}");
-        assert!(rate("bytes_per_s") > 28.0 * rate("packets_per_s"), "{down:#}");
+        assert!(
+            rate("bytes_per_s") > 28.0 * rate("packets_per_s"),
+            "{down:#}"
+        );
         let cost = &world["cost"];
         let per_player_hour = rate("bytes_per_s") * 3600.0 / 3.0;
         let charged = cost["down_bytes_per_hour"].as_f64().unwrap();

@@ -1,12 +1,16 @@
 //! The words of a verdict on lanes that carried a game.
 
-use super::words::{all, cost, listed, undecided_clause};
+use super::words::{all, cost, listed, undecided_clause, unplaced_clause};
 use super::{Bench, Ranking};
 use crate::document::{Decision, Lane};
 use crate::metric::{Metric, Statistic};
 
 /// What is to be said of the best lane.
 pub(super) fn best(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
+    ranked(bench, ranking) + &unplaced_clause(ranking)
+}
+
+fn ranked(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
     let lane = ranking.best;
     let (name, feels) = (&lane.lane, feels(lane));
     if !ranking.is_distinguished {
@@ -17,10 +21,16 @@ pub(super) fn best(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
         );
     }
     if !ranking.equals.is_empty() {
+        let meets = |lane: &Lane| bench.budgets_of(lane) == Some(Decision::Met);
         return format!(
-            "{} do best and cannot be told apart by this run; of them {name} put the least on the \
+            "{} do best and cannot be told apart by this run; {} {name} put the least on the \
              wire{}: {feels}",
             listed(&all(ranking)),
+            if meets(lane) && !ranking.equals.iter().all(|lane| meets(lane)) {
+                "of those that meet every budget"
+            } else {
+                "of them"
+            },
             budgets(bench, lane)
         );
     }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::budget::{Budget, evaluate};
+use crate::difference::tests::seeds_lane;
 use crate::document::Wire;
 use crate::document::sample::sample_document;
 use crate::figures::{SeedRun, figures};
@@ -112,6 +113,79 @@ fn of_lanes_that_nothing_sets_apart_the_cheapest_is_named() {
         "enet and kcp meet the budget of 99 % within 150 ms and cannot be told apart by this run; \
          of them enet put the least on the wire, 1.20 times the payload, and kept 99.80 % of \
          messages within 150 ms."
+    );
+}
+
+/// Worse than a lane that is beaten, and beaten by nobody, for it varies so much.
+#[test]
+fn who_varies_too_much_is_not_named_with_the_best() {
+    let named = |name: &str, bad_seconds: [u64; 5]| {
+        let lane = seeds_lane(&[1, 2, 3, 4, 5], |seed, second| {
+            if second % 60 < bad_seconds[seed as usize - 1] {
+                400
+            } else {
+                60
+            }
+        });
+        Lane {
+            lane: name.to_owned(),
+            ..lane
+        }
+    };
+    let lanes = vec![
+        named("erratic", [5, 45, 4, 50, 9]),
+        named("beaten", [15, 15, 16, 15, 15]),
+        named("steady", [1, 1, 2, 1, 1]),
+    ];
+    let sentence = said(lanes, None);
+    assert!(
+        sentence.starts_with("steady does best: it keeps 98."),
+        "{sentence}"
+    );
+    assert!(
+        sentence.ends_with("; erratic varies too much from seed to seed to be placed."),
+        "{sentence}"
+    );
+}
+
+/// The cheapest of those that meet the budget stands for all, and what would decide the
+/// others is said of each kind.
+#[test]
+fn of_lanes_alike_one_that_meets_the_budget_is_put_first() {
+    let late = |bad_seconds: [u64; 5]| {
+        seeds_lane(&[1, 2, 3, 4, 5], move |seed, second| {
+            if second % 600 < bad_seconds[seed as usize - 1] {
+                400
+            } else {
+                60
+            }
+        })
+    };
+    let named = |name: &str, overhead, bad_seconds| Lane {
+        lane: name.to_owned(),
+        wire: Some(Wire {
+            overhead,
+            ..Wire::default()
+        }),
+        ..late(bad_seconds)
+    };
+    let lanes = vec![
+        named("dear", 3.0, [1, 2, 1, 1, 2]),
+        named("cheap", 1.2, [0, 20, 0, 0, 9]),
+    ];
+    let sentence = said(lanes, Some(0.99));
+    assert!(
+        sentence.starts_with(
+            "dear and cheap cannot be told apart by this run; dear meets the budget of 99 % \
+             within 150 ms, whether cheap meets"
+        ),
+        "{sentence}"
+    );
+    assert!(
+        sentence.ends_with(
+            "; dear kept 99.76 % of messages within 150 ms, for 3.00 times the payload on the wire."
+        ),
+        "{sentence}"
     );
 }
 

@@ -2,11 +2,31 @@
 
 use super::{Bench, Ranking};
 use crate::difference::difference;
-use crate::document::{Decision, Lane};
+use crate::document::{BudgetResult, Decision, Lane};
 use crate::metric::Metric;
 
 /// What is to be said of the best reliable lane.
 pub(super) fn best(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
+    reliable(bench, ranking) + &unplaced_clause(ranking)
+}
+
+/// Which lanes vary too much to say where they stand.
+pub(super) fn unplaced_clause(ranking: &Ranking<'_>) -> String {
+    if ranking.unplaced.is_empty() {
+        return String::new();
+    }
+    let varies = if ranking.unplaced.len() == 1 {
+        "varies"
+    } else {
+        "vary"
+    };
+    format!(
+        "; {} {varies} too much from seed to seed to be placed",
+        listed(&ranking.unplaced)
+    )
+}
+
+fn reliable(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
     let name = &ranking.best.lane;
     let share = share_of(bench, ranking.best);
     let within = within(bench);
@@ -53,7 +73,7 @@ pub(super) fn unreliable(bench: &Bench<'_>, ranking: &Ranking<'_>, count: usize)
         ),
     };
     let kept = format!("kept {} {}", share_of(bench, ranking.best), within(bench));
-    if count == 1 {
+    let said = if count == 1 {
         format!("{name}, which is unreliable, {lost} and {kept}")
     } else if ranking.is_distinguished && ranking.equals.is_empty() {
         format!("of the unreliable lanes {name} did best: it {lost} and {kept}")
@@ -64,7 +84,8 @@ pub(super) fn unreliable(bench: &Bench<'_>, ranking: &Ranking<'_>, count: usize)
         )
     } else {
         format!("of the unreliable lanes {name} {lost} and {kept}")
-    }
+    };
+    said + &unplaced_clause(ranking)
 }
 
 /// One sentence of several clauses.
@@ -118,9 +139,19 @@ fn several(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
     } else {
         format!("{names} do best and cannot be told apart by this run")
     };
+    let whom = match met.len() {
+        1 => {
+            return format!(
+                "{alike}; {name} kept {share} of messages {within}{}",
+                cost(ranking.best)
+            );
+        }
+        some if some > 0 && some < lanes.len() => format!("of those that meet {budgets}"),
+        _ => "of them".to_owned(),
+    };
     match Metric::Overhead.of(ranking.best) {
         Some(overhead) => format!(
-            "{alike}; of them {name} put the least on the wire, {overhead:.2} times the payload, \
+            "{alike}; {whom} {name} put the least on the wire, {overhead:.2} times the payload, \
              and kept {share} of messages {within}"
         ),
         None => format!("{alike}; {name} kept {share} of messages {within}"),
@@ -159,6 +190,9 @@ fn lead(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
     }
 }
 
+/// What a budget would take to be decided for which no number of seeds is said.
+const TOO_MANY: &str = "more than a hundred times as many seeds";
+
 /// Which budgets of these lanes this run does not decide, and what would.
 pub(super) fn undecided_clause(bench: &Bench<'_>, lanes: &[&Lane], opening: &str) -> String {
     let is_one_of = |name: &str| lanes.iter().any(|lane| lane.lane == name);
@@ -173,11 +207,26 @@ pub(super) fn undecided_clause(bench: &Bench<'_>, lanes: &[&Lane], opening: &str
     }
     let most = undecided
         .iter()
-        .map(|result| result.more_seeds)
-        .try_fold(0, |most, seeds| Some(seeds?.max(most)));
+        .filter_map(|result| result.more_seeds)
+        .max();
+    let too_close: Vec<&Lane> = lanes
+        .iter()
+        .copied()
+        .filter(|lane| {
+            let of_lane = |result: &&&BudgetResult| result.lane == lane.lane;
+            undecided
+                .iter()
+                .filter(of_lane)
+                .any(|result| result.more_seeds.is_none())
+        })
+        .collect();
     let needs = match most {
-        Some(seeds) => format!("needs some {seeds} more seeds"),
-        None => "too close to its limit for any number of seeds".to_owned(),
+        None => format!("needs {TOO_MANY}"),
+        Some(seeds) if too_close.is_empty() => format!("needs some {seeds} more seeds"),
+        Some(seeds) => format!(
+            "needs some {seeds} more seeds, and for {} {TOO_MANY}",
+            listed(&too_close)
+        ),
     };
     let open: Vec<&Lane> = lanes
         .iter()

@@ -46,6 +46,9 @@ pub(crate) struct Kind {
     pub(crate) slower: f64,
     /// How much longer all but the first take beside that.
     pub(crate) all_slower: f64,
+    /// How much longer the last takes beside that, drawn anew under each seed: on average
+    /// so many times; 0 for a lane like the others.
+    pub(crate) erratic: f64,
 }
 
 /// Five identical lanes under as many seeds as `run` plays by itself.
@@ -56,6 +59,7 @@ pub(crate) const KIND: Kind = Kind {
     seconds: 30,
     slower: 0.0,
     all_slower: 0.0,
+    erratic: 0.0,
 };
 
 /// As many as the default experiment ranks together, and more.
@@ -94,6 +98,15 @@ pub(crate) const ONE_BETTER: Kind = Kind {
     ..KIND
 };
 
+/// Few seeds; all others recover more slowly than the first, and the last so much more
+/// slowly under some seeds that no other can be shown to beat it.
+pub(crate) const ERRATIC: Kind = Kind {
+    seeds: 5,
+    all_slower: 2.0,
+    erratic: 20.0,
+    ..KIND
+};
+
 impl Kind {
     fn slowness(&self, lane: usize) -> f64 {
         1.0 + self.slower * lane as f64 + if lane > 0 { self.all_slower } else { 0.0 }
@@ -102,8 +115,17 @@ impl Kind {
     /// What lane `lane` of run `run` did under each seed. The first is the best by
     /// construction.
     pub(crate) fn records(&self, run: u64, lane: usize) -> Vec<Vec<MessageRecord>> {
+        let is_erratic = self.erratic > 0.0 && lane + 1 == self.lanes;
         (0..self.seeds)
-            .map(|seed| self.play(run, seed, lane as u64, self.slowness(lane)))
+            .map(|seed| {
+                let slowness = self.slowness(lane);
+                let more = if is_erratic {
+                    keyed([run, seed, u64::MAX - 1]).exponential(self.erratic)
+                } else {
+                    0.0
+                };
+                self.play(run, seed, lane as u64, slowness + more)
+            })
             .collect()
     }
 

@@ -153,7 +153,10 @@ impl Landscape {
         progress: &mut dyn FnMut(&Moment),
         stop: &AtomicBool,
     ) -> Result<EmulatedWorld, EmuError> {
-        let metrics = gateway.metrics.map(|at| self.metrics_source(at)).transpose()?;
+        let metrics = gateway
+            .metrics
+            .map(|at| self.metrics_source(at))
+            .transpose()?;
         let mut connector = Emulator {
             path: self.path,
             gateway,
@@ -277,10 +280,7 @@ fn path(lanes: &[LaneAudit], rates: Option<[SentRate; 2]>) -> WorldPath {
     }
 }
 
-fn way<'a>(
-    lanes: impl Iterator<Item = &'a WayAudit> + Clone,
-    rate: Option<SentRate>,
-) -> WorldWay {
+fn way<'a>(lanes: impl Iterator<Item = &'a WayAudit> + Clone, rate: Option<SentRate>) -> WorldWay {
     let sum = |count: fn(&WayAudit) -> u64| lanes.clone().map(count).sum::<u64>() as f64;
     let packets = sum(|way| way.packets).max(1.0);
     let lost = sum(|way| way.dropped.values().sum::<u64>() + way.refused + way.lost_by_accident());
