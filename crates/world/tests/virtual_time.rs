@@ -97,6 +97,32 @@ fn servers_of_a_grid_hand_characters_over_in_virtual_time() {
     assert!(world.handovers.is_some());
 }
 
+/// Who has lost a connection opens another, as over sockets.
+#[test]
+fn players_come_back_once_their_links_do() {
+    let profile = Profile::from_text(
+        "cut.toml",
+        "summary = \"nothing for twelve seconds\"\n[both]\ndelay = \"10 ms\"\n\
+         [[both.outages]]\nat = \"1 s\"\nfor = \"12 s\"\n",
+    )
+    .unwrap();
+    let cell = Cell {
+        scenario: scenario("lod", 6, 25),
+        transport: "kcp".parse().unwrap(),
+        network: "cut".to_owned(),
+        profile,
+    };
+    let world = &found(&[cell], 1)[0].world;
+    assert_eq!(world.players.lost, 6, "{world:#?}");
+    assert_eq!(world.players.returned, 6, "{world:#?}");
+    assert_eq!(world.players.in_game, 6, "{world:#?}");
+    assert_eq!(world.sight.views_right, 6, "{world:#?}");
+    // They saw nothing new for as long as the outage, and then again.
+    let oldest = world.tiers.iter().map(|tier| tier.age_ms.max);
+    let oldest = oldest.fold(0.0, f64::max);
+    assert!((12_000.0..16_000.0).contains(&oldest), "{world:#?}");
+}
+
 /// Some come while somebody stands where they were to start, and start in a
 /// cell that they have not been shown.
 #[test]

@@ -137,11 +137,6 @@ pub trait ConnectionBackend {
     /// What the system says.
     fn end_measuring(&mut self) -> Result<Option<GatewayMetrics>, PlayError>;
 
-    /// Whether who loses a connection may open another.
-    fn may_return(&self) -> bool {
-        false
-    }
-
     /// How much longer than on a calm path it may take until what was sent has
     /// arrived: lost packets are sent again, links are down for a while.
     fn timeout(&self) -> Duration {

@@ -336,10 +336,6 @@ impl ConnectionBackend for Sockets<'_> {
         ))
     }
 
-    fn may_return(&self) -> bool {
-        true
-    }
-
     fn begin_measuring(&mut self) -> Result<(), PlayError> {
         self.measured_from = self.time.now();
         Ok(self.connector.begin_impairments()?)

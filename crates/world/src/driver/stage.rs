@@ -333,7 +333,8 @@ impl<'a, W: ConnectionBackend> Stage<'a, W> {
         let next = self.agenda.next_at().map_or(end, |next| next.min(end));
         self.backend.poll(next.since(now).min(NAP))?;
         self.clock.set(self.now());
-        self.reap_closed()
+        self.reap_closed();
+        Ok(())
     }
 
     fn perform(&mut self, due: Time, duty: Duty) -> Result<(), PlayError> {

@@ -30,26 +30,20 @@ const BACK_WITHIN: Duration = ASK_AGAIN_AFTER.saturating_mul(2);
 
 impl<W: ConnectionBackend> Stage<'_, W> {
     /// Removes whose connection has closed, and schedules their return.
-    pub(super) fn reap_closed(&mut self) -> Result<(), PlayError> {
+    pub(super) fn reap_closed(&mut self) {
         while let Some((peer, reason)) = self.backend.take_ended() {
             let now = self.now();
             self.unsettle(now + RETURN_AFTER);
             match peer {
                 Peer::Player(player) => {
                     self.measurements.lose(&player, reason);
-                    if self.backend.may_return() {
-                        let again = Duty::Return(player.number());
-                        self.agenda.add(now + RETURN_AFTER, again);
-                    }
+                    let again = Duty::Return(player.number());
+                    self.agenda.add(now + RETURN_AFTER, again);
                     self.cut_off.insert(player.number(), player);
                 }
-                Peer::Server(server) if self.backend.may_return() => {
-                    self.lose_server(server, reason, now);
-                }
-                Peer::Server(_) => return Err(PlayError::ServerLost(reason)),
+                Peer::Server(server) => self.lose_server(server, reason, now),
             }
         }
-        Ok(())
     }
 
     fn lose_server(&mut self, mut server: Server, reason: String, now: Time) {
@@ -133,7 +127,7 @@ impl<W: ConnectionBackend> Stage<'_, W> {
         let was_there = came_before > 0 || !self.players.is_empty();
         match self.connect_player(number) {
             Ok(()) => {}
-            Err(error) if was_there && self.backend.may_return() && refuses(&error) => {
+            Err(error) if was_there && refuses(&error) => {
                 let again = self.now() + RETURN_AFTER;
                 self.agenda.add(again, Duty::Join(number));
                 return Ok(false);

@@ -44,8 +44,8 @@ pub(super) struct SimBackend<'a> {
     ended: VecDeque<(Peer, String)>,
     measured: Rc<Cell<PathStats>>,
     flow: Flow,
-    /// When measuring began, and the gateway's messages then.
-    measuring: (Time, (u64, u64)),
+    /// When measuring began, if it has, and the gateway's messages then.
+    measuring: Option<(Time, (u64, u64))>,
     scratch: Vec<u8>,
 }
 
@@ -81,7 +81,7 @@ impl<'a> SimBackend<'a> {
             ended: VecDeque::new(),
             measured,
             flow: Flow::default(),
-            measuring: (Time::ZERO, (0, 0)),
+            measuring: None,
             scratch: Vec::new(),
         })
     }
@@ -378,7 +378,9 @@ impl ConnectionBackend for SimBackend<'_> {
                 let seed = self.seed ^ (u64::from(number) << 20);
                 let ends = half::pair(self.transport, seed, number + 1, self.network.now)
                     .map_err(|error| refused(error.to_string()))?;
-                let link = (self.link)(number, Time::MAX);
+                // Who comes back finds the link as it would be by then.
+                let starts = self.measuring.map_or(Time::MAX, |(began, _)| began);
+                let link = (self.link)(number, starts);
                 (
                     Kind::Client,
                     Some((number, Box::new(PlayerPath::new(id, number, link, ends)))),
@@ -467,12 +469,13 @@ impl ConnectionBackend for SimBackend<'_> {
             }
         }
         self.network.begin_measuring();
-        self.measuring = (self.network.now, self.gateway.messages());
+        self.measuring = Some((self.network.now, self.gateway.messages()));
         Ok(())
     }
 
     fn end_measuring(&mut self) -> Result<Option<GatewayMetrics>, PlayError> {
-        let (began, (taken_before, sent_before)) = self.measuring;
+        let (began, (taken_before, sent_before)) =
+            (self.measuring).unwrap_or((self.network.now, self.gateway.messages()));
         let (taken, sent) = self.gateway.messages();
         self.measured.set(self.network.measured());
         let seconds = self.network.now.since(began).as_secs_f64().max(1e-9);
