@@ -229,7 +229,7 @@ impl Transport for Settings {
             varies: String::new(),
             late_answer: "nothing: acknowledgements never share a datagram".to_owned(),
             congestion_control: if reliable {
-                format!("none; resends every {}", self.resend_time)
+                format!("none; resends every {}", self.resend_time.max(self.tick))
             } else {
                 "none".to_owned()
             },

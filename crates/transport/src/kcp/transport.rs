@@ -153,11 +153,12 @@ impl Settings {
         format!("{own}{}", parity.unwrap_or_default())
     }
 
-    /// What an acknowledgement without its answer is: a segment without data.
+    /// What an acknowledgement without its answer costs: it is a segment of its own
+    /// with the answer, too, and alone wants a datagram's headers.
     fn late_answer(&self, carried: u32) -> String {
         let alone = format!(
-            "a datagram of {} B for the acknowledgement",
-            (HEADER_BYTES + self.fec_bytes()) as u32 + carried
+            "{} B, the headers of another datagram, for the acknowledgement",
+            self.fec_bytes() as u32 + carried
         );
         if self.flush_on_input || self.ack_no_delay {
             alone

@@ -199,7 +199,7 @@ impl Settings {
             },
             varies: String::new(),
             late_answer: if self.quick_ack {
-                format!("a segment of {HEADER_BYTES} B for the acknowledgement")
+                "nothing: acknowledgements leave before the answer".to_owned()
             } else {
                 format!("nothing up to 40 ms, then a segment of {HEADER_BYTES} B")
             },
