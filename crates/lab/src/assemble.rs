@@ -3,6 +3,10 @@
 mod lane;
 
 use std::collections::BTreeSet;
+use std::num::NonZero;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::{Duration, SystemTime};
 
 use lagometer_link::{Direction, Link};
@@ -64,22 +68,18 @@ pub fn assemble(
 
     let threshold = lag_threshold(resolved, context.testbed, &runs);
 
-    let mut warnings = Vec::new();
-    let mut lanes: Vec<Lane> = resolved
-        .lanes
-        .iter()
-        .enumerate()
-        .map(|(index, lane)| {
-            let of_lane: Vec<(u64, &LaneRun)> = runs
-                .iter()
-                .map(|run| (run.seed, &run.lanes[index]))
-                .collect();
-            let assembled =
-                assemble_lane(resolved, lane, &of_lane, &link_truths, horizon, threshold);
-            warnings.extend(lane_warnings(&assembled, &of_lane));
-            assembled
-        })
-        .collect();
+    let assembled = in_parallel(resolved.lanes.len(), |index| {
+        let of_lane: Vec<(u64, &LaneRun)> = runs
+            .iter()
+            .map(|run| (run.seed, &run.lanes[index]))
+            .collect();
+        let lane = &resolved.lanes[index];
+        let lane = assemble_lane(resolved, lane, &of_lane, &link_truths, horizon, threshold);
+        let warnings = lane_warnings(&lane, &of_lane);
+        (lane, warnings)
+    });
+    let (mut lanes, warnings): (Vec<Lane>, Vec<_>) = assembled.into_iter().unzip();
+    let warnings = warnings.into_iter().flatten().collect();
     let bottlenecks = bottleneck::of(resolved, &runs);
     lanes.extend(resolved.unrunnable.iter().map(unrunnable_lane));
     let budgets = lagometer_results::evaluate(&resolved.experiment.budgets, &lanes);
@@ -107,6 +107,31 @@ pub fn assemble(
     };
     document.verdict = Some(lagometer_results::verdict(&document.shown()));
     document
+}
+
+/// What `work` makes of the numbers below `count`, in their order, on as many threads as
+/// there are processors: the intervals, for which a lane's messages are drawn again and
+/// again, take time that can be told beside the play.
+fn in_parallel<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    let next = AtomicUsize::new(0);
+    let mut made: Vec<(usize, T)> = thread::scope(|scope| {
+        let share = || {
+            let numbers = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
+            let numbers = numbers.take_while(|&number| number < count);
+            numbers.map(|number| (number, work(number))).collect()
+        };
+        let workers: Vec<_> = (0..threads.min(count))
+            .map(|_| scope.spawn(share))
+            .collect();
+        let shares = workers.into_iter().map(|worker| {
+            let share: Vec<(usize, T)> = worker.join().unwrap_or_else(|panic| resume_unwind(panic));
+            share
+        });
+        shares.flatten().collect()
+    });
+    made.sort_unstable_by_key(|&(number, _)| number);
+    made.into_iter().map(|(_, made)| made).collect()
 }
 
 /// Builds the document of lanes that were read from other tools' logs, whose

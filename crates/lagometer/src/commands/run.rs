@@ -16,7 +16,7 @@ use lagometer_lab::sim::SimCapture;
 use lagometer_lab::{
     Bundle, Plan, Resolved, RunContext, RunOptions, SeedRun, assemble, play_captured,
 };
-use lagometer_results::Document;
+use lagometer_results::{Document, Host};
 use lagometer_testbed::Testbed;
 use lagometer_units::{Span, create_private_file};
 
@@ -78,9 +78,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         .transpose()?;
     let stop = interrupt::listen()?;
     let started = SystemTime::now();
-    // A guest has no part in the machine's noise, nor may a document that is to
-    // be the same every time.
-    let host = (kernel.as_ref()).map_or_else(machine::measured, |_| machine::named());
+    let host = host(testbed);
     announce(&resolved, &options);
     let shown = Shown::start(arguments.live.live, &resolved, &options, testbed);
     let began = Instant::now();
@@ -137,6 +135,15 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let shown = finish(arguments, &resolved, &document, baseline.as_ref());
     // What was found is not lost with what was to be written beside it.
     Failure::unless(shown, captured.err().into_iter().chain(logged.err()))
+}
+
+/// The machine. Its noise has no part in what is played in virtual time, nor may it in a
+/// document that is to be the same every time.
+fn host(testbed: Testbed) -> Host {
+    match testbed {
+        Testbed::Sim | Testbed::Kernel => machine::named(),
+        _ => machine::measured(),
+    }
 }
 
 /// Says what became of the capture, if there was to be one; it is a failure if it ended

@@ -80,7 +80,7 @@ pub(super) fn simulate(
     };
     let stop = interrupt::listen()?;
     let (started, began) = (SystemTime::now(), Instant::now());
-    let host = lagometer_instruments::machine::measured();
+    let host = lagometer_instruments::machine::named();
     let threads = arguments.threads.map_or_else(
         || std::thread::available_parallelism().map_or(1, usize::from),
         usize::from,
