@@ -13,12 +13,16 @@ use tokio::time::timeout;
 /// A task takes no longer; then it is not known what came of it.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 
+/// A cluster of NATS servers keeps the entry on so many of them: it outlives any one.
+const REPLICAS: usize = 3;
+
 /// The entry's key.
 const KEY: &str = "channels";
 
 /// The entry, by whose revision nodes know whether it is still the one they have read.
 #[derive(Debug)]
 pub(crate) struct Entry {
+    client: Client,
     jetstream: Context,
     bucket: String,
     /// Once it was looked up.
@@ -33,6 +37,7 @@ pub(crate) fn not_there() -> LeaseAnswer {
 impl Entry {
     pub(crate) fn new(client: &Client, prefix: &str) -> Self {
         Self {
+            client: client.clone(),
             jetstream: jetstream::new(client.clone()),
             bucket: format!("{}-gateway", prefix.replace('.', "_")),
             store: Mutex::default(),
@@ -48,7 +53,11 @@ impl Entry {
                  permitted to this user, and have room",
                 self.bucket
             )),
-            Err(_) => LeaseAnswer::Failed("NATS JetStream does not answer".to_owned()),
+            Err(_) => LeaseAnswer::Failed(format!(
+                "NATS JetStream does not answer for the bucket `{}`; it must be enabled \
+                 (`nats-server -js`) and permitted to this user",
+                self.bucket
+            )),
         };
         if matches!(answer, LeaseAnswer::Failed(_)) {
             // The bucket may be gone: it is looked for anew, and made where there is none.
@@ -101,6 +110,7 @@ impl Entry {
     /// Makes the bucket's stream. The client's own way asks for the account first, in a form
     /// whose answer by a NATS server 2.9 it cannot read.
     async fn make(&self) -> Result<(), async_nats::Error> {
+        let is_cluster = self.client.server_info().cluster.is_some();
         let config = Config {
             name: format!("KV_{}", self.bucket),
             description: Some("Which node of the gateway owns the channels".to_owned()),
@@ -110,6 +120,7 @@ impl Entry {
             allow_rollup: true,
             deny_delete: true,
             allow_direct: true,
+            num_replicas: if is_cluster { REPLICAS } else { 1 },
             ..Config::default()
         };
         self.jetstream.create_stream(config).await?;

@@ -14,6 +14,7 @@
 
 mod lease;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,11 +36,28 @@ use lease::Entry;
 /// So many frames wait for the thread; more are dropped, and sent again by their routes.
 const FRAMES_AT_MOST: usize = 4096;
 
+/// The longest that a node waits for its first connection before it begins without.
+const FIRST_AT_MOST: Duration = Duration::from_secs(2);
+
 /// The longest that one frame holds the thread up where the client's own queue is full.
 const PUBLISH_AT_MOST: Duration = Duration::from_millis(100);
 
+/// So many different complaints of the server are passed on, each once.
+const COMPLAINTS_AT_MOST: usize = 64;
+
 /// The longest that a node which ends waits until the server has what it sent.
 const LAST_FLUSH: Duration = Duration::from_secs(1);
+
+/// Why a node cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The system gives no thread.
+    #[error("cannot start the thread of NATS: {0}")]
+    Thread(#[from] io::Error),
+    /// The server lets this user in never, or is not the one that is meant.
+    #[error(transparent)]
+    Nats(#[from] Error),
+}
 
 /// What the thread is to do.
 #[derive(Debug)]
@@ -62,8 +80,9 @@ impl NatsBus {
     ///
     /// # Errors
     ///
-    /// If the system gives no thread.
-    pub fn start(settings: Settings, node: NodeId, inbox: NodeInbox) -> io::Result<Self> {
+    /// If a server is there and refuses this user or is not trusted, or the system gives no
+    /// thread.
+    pub fn start(settings: Settings, node: NodeId, inbox: NodeInbox) -> Result<Self, StartError> {
         let (orders, taken) = mpsc::channel(FRAMES_AT_MOST);
         let stop = Arc::new(AtomicBool::new(false));
         let shell = Shell {
@@ -75,10 +94,11 @@ impl NatsBus {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
+        let first = runtime.block_on(shell.first())?;
         let thread = std::thread::Builder::new()
             .name("nats".to_owned())
             .spawn(move || {
-                runtime.block_on(shell.run(taken));
+                runtime.block_on(shell.run(first, taken));
                 runtime.shutdown_background();
             })?;
         Ok(Self {
@@ -126,8 +146,27 @@ struct Shell {
 }
 
 impl Shell {
-    async fn run(&self, mut orders: mpsc::Receiver<Order>) {
-        let Some(mut connection) = self.connect(&mut orders).await else {
+    /// The connection, if a server is there at once. What a server refuses is said before
+    /// anything begins; later it is waited for, for others may mend it.
+    async fn first(&self) -> Result<Option<Connection>, Error> {
+        let settings = Settings {
+            wait: Duration::ZERO,
+            ..self.settings.clone()
+        };
+        let connecting = lagometer_nats::connect(&settings, &|_| {}, &self.stop);
+        match timeout(FIRST_AT_MOST, connecting).await {
+            Ok(Ok(connection)) => Ok(Some(connection)),
+            Ok(Err(Error::Unreachable { .. })) | Err(_) => Ok(None),
+            Ok(Err(why)) => Err(why),
+        }
+    }
+
+    async fn run(&self, first: Option<Connection>, mut orders: mpsc::Receiver<Order>) {
+        let connected = match first {
+            Some(connection) => Some(connection),
+            None => self.connect(&mut orders).await,
+        };
+        let Some(mut connection) = connected else {
             return;
         };
         let client = connection.client.clone();
@@ -149,6 +188,8 @@ impl Shell {
         self.inbox.put(BusEvent::Up);
         let entry = Arc::new(Entry::new(&client, &self.settings.prefix));
         let mut is_up = true;
+        // What the server has complained of, and was passed on.
+        let mut complaints = BTreeSet::new();
         loop {
             tokio::select! {
                 order = orders.recv() => match order {
@@ -171,7 +212,7 @@ impl Shell {
                 },
                 event = connection.events.recv() => {
                     if let Some(event) = event {
-                        self.on_event(event, &mut is_up, &connection.urls);
+                        self.on_event(event, &mut is_up, &mut complaints, &connection.urls);
                     }
                 }
                 message = next(&mut all) => self.inbox.put(BusEvent::Frame(message)),
@@ -180,7 +221,13 @@ impl Shell {
         }
     }
 
-    fn on_event(&self, event: Event, is_up: &mut bool, urls: &str) {
+    fn on_event(
+        &self,
+        event: Event,
+        is_up: &mut bool,
+        complaints: &mut BTreeSet<String>,
+        urls: &str,
+    ) {
         match event {
             Event::Disconnected => {
                 *is_up = false;
@@ -197,7 +244,13 @@ impl Shell {
                     "this node takes too slowly what comes over NATS; what is dropped is sent again"
                 );
             }
-            Event::ServerError(why) => warn!(%why, "NATS"),
+            Event::ServerError(why) => {
+                let why = why.to_string();
+                if complaints.len() < COMPLAINTS_AT_MOST && !complaints.contains(&why) {
+                    warn!("NATS at {urls} complains: {why}");
+                    complaints.insert(why);
+                }
+            }
             _ => {}
         }
     }

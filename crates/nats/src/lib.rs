@@ -3,11 +3,14 @@
 //! What is said over it is its users' business: sweeps over many machines, and gateways of
 //! several nodes.
 
+use std::error::Error as _;
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
+use async_nats::rustls;
+use async_nats::{Client, ConnectError, ConnectErrorKind, ConnectOptions, Event, ServerAddr};
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
@@ -43,7 +46,7 @@ pub enum Error {
         url: String,
         /// Why not.
         #[source]
-        why: std::io::Error,
+        why: io::Error,
     },
     /// A prefix that subjects cannot begin with.
     #[error(
@@ -57,7 +60,7 @@ pub enum Error {
         path: PathBuf,
         /// Why not.
         #[source]
-        why: std::io::Error,
+        why: io::Error,
     },
     /// No server answers.
     #[error(
@@ -78,6 +81,17 @@ pub enum Error {
         /// Where.
         urls: String,
         /// What it says.
+        #[source]
+        why: async_nats::ConnectError,
+    },
+    /// The server does not show that it is the one that is meant.
+    #[error(
+        "the NATS server at {urls} is not trusted: {why}; name the file with the certificate of its authority with --nats-ca, and the server as its certificate does"
+    )]
+    Certificate {
+        /// Where.
+        urls: String,
+        /// What is wrong with its certificate, or with those that it is held against.
         #[source]
         why: async_nats::ConnectError,
     },
@@ -143,8 +157,8 @@ pub fn check(settings: &Settings) -> Result<(), Error> {
 ///
 /// # Errors
 ///
-/// Where the settings are wrong, the server refuses the user, or none is there in time or
-/// before `stop` is set.
+/// Where the settings are wrong, the server refuses the user or is not trusted, or none is
+/// there in time or before `stop` is set.
 pub async fn connect(
     settings: &Settings,
     note: &(dyn Fn(&str) + Sync),
@@ -174,6 +188,9 @@ pub async fn connect(
         ) {
             return Err(Error::Refused { urls, why });
         }
+        if is_of_certificates(&why) {
+            return Err(Error::Certificate { urls, why });
+        }
         if Instant::now() >= until || stop.load(Ordering::Relaxed) {
             return Err(Error::Unreachable { urls, why });
         }
@@ -183,6 +200,15 @@ pub async fn connect(
         }
         sleep(RETRY).await;
     }
+}
+
+/// Whether it is certificates that keep a connection from being made: those that the server
+/// shows, or those that it is held against.
+fn is_of_certificates(why: &ConnectError) -> bool {
+    let of_handshake = why.source().and_then(|why| why.downcast_ref::<io::Error>());
+    let of_handshake = of_handshake.and_then(|why| why.get_ref()?.downcast_ref::<rustls::Error>());
+    why.kind() == ConnectErrorKind::Tls
+        || matches!(of_handshake, Some(rustls::Error::InvalidCertificate(_)))
 }
 
 async fn options(

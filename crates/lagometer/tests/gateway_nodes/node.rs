@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,6 +13,7 @@ pub(crate) const PATIENT: Duration = Duration::from_mins(1);
 
 /// A node; killed when dropped.
 pub(crate) struct Node {
+    command: Command,
     child: Child,
     log: PathBuf,
     pub(crate) servers: SocketAddr,
@@ -28,21 +29,31 @@ pub(crate) fn lagometer() -> Command {
 
 impl Node {
     /// Starts a node that lets everyone in. It may not be joined yet.
-    pub(crate) fn start(folder: &std::path::Path, role: &str, nats: &str) -> Self {
+    pub(crate) fn start(folder: &Path, role: &str, nats: &str) -> Self {
+        Self::start_by(lagometer(), folder, role, &["--nats", nats])
+    }
+
+    /// Starts one with further arguments, by a command that may begin with another program.
+    pub(crate) fn start_by(
+        mut command: Command,
+        folder: &Path,
+        role: &str,
+        arguments: &[&str],
+    ) -> Self {
         let [servers, clients, web] = free_addresses();
         let log = folder.join(format!("{role}-{}.log", web.port()));
         let file = fs::File::create(&log).unwrap();
-        let mut command = lagometer();
         command
             .args(["-dev", "-cwm=false", "-cfsm=client_authoratative_fsm.json"])
             .args([format!("-sa={servers}"), format!("-ca={clients}")])
             .args([format!("--web={web}"), format!("--role={role}")])
-            .args(["--nats", nats])
+            .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(file);
         Self {
             child: command.spawn().unwrap(),
+            command,
             log,
             servers,
             clients,
@@ -56,11 +67,22 @@ impl Node {
         let _ = self.child.wait();
     }
 
+    /// Starts another in its place.
+    pub(crate) fn start_again(&mut self) {
+        self.kill();
+        self.child = self.command.spawn().unwrap();
+    }
+
+    /// Sends it a signal, by its name.
+    pub(crate) fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-s", name, &pid]).status();
+        assert!(sent.unwrap().success());
+    }
+
     /// Asks it to end, and waits until it has.
     pub(crate) fn end(&mut self) {
-        let pid = self.child.id().to_string();
-        let sent = Command::new("kill").args(["-TERM", &pid]).status();
-        assert!(sent.unwrap().success());
+        self.signal("TERM");
         let until = Instant::now() + PATIENT;
         while self.child.try_wait().unwrap().is_none() {
             assert!(Instant::now() < until, "it does not end: {}", self.log());

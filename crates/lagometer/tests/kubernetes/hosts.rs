@@ -2,10 +2,14 @@
 //! name: network namespaces, for which root is needed.
 
 use std::fs;
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
 use std::time::Duration;
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 /// The secret that all commands on them are given.
 pub(crate) const SECRET: &str = "0123456789abcdef0123456789abcdef";
@@ -73,24 +77,58 @@ impl Hosts {
 
     /// The binary on a host, as the container's entry point has it.
     pub(crate) fn command(&self, host: &str, arguments: &[String]) -> Command {
-        let mut command = Command::new("ip");
+        let mut command = self.command_of(host, env!("CARGO_BIN_EXE_lagometer"));
         command
-            .args([
-                "netns",
-                "exec",
-                &self.name(host),
-                env!("CARGO_BIN_EXE_lagometer"),
-            ])
             .args(arguments)
             .env("LAGOMETER_SECRET", SECRET)
             .env("NO_COLOR", "1");
         command
     }
 
+    /// A program on a host.
+    pub(crate) fn command_of(&self, host: &str, program: &str) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.name(host), program]);
+        command
+    }
+
+    /// Does something on a host, in a thread of its own. Names are looked up as everywhere.
+    pub(crate) fn within<T: Send>(&self, host: &str, work: impl FnOnce() -> T + Send) -> T {
+        let namespace = Path::new("/run/netns").join(self.name(host));
+        let namespace = fs::File::open(namespace).unwrap();
+        let done = thread::scope(|scope| {
+            let there = scope.spawn(|| {
+                let network = Some(LinkNameSpaceType::Network);
+                move_into_link_name_space(namespace.as_fd(), network).unwrap();
+                work()
+            });
+            there.join()
+        });
+        done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+
+    /// Has the switch forward to and from a host again, or drop everything, which the host
+    /// does not see. Hosts are counted from 1.
+    #[allow(dead_code, reason = "only tests that cut hosts off need it")]
+    pub(crate) fn connect(&self, number: u32, is_connected: bool) {
+        let (switch, port) = (self.name(SWITCH), format!("port{number}"));
+        let set: [&str; 5] = ["-n", &switch, "link", "set", &port];
+        let master: &[&str] = if is_connected {
+            &["master", "bridge"]
+        } else {
+            &["nomaster"]
+        };
+        ip(&[&set[..], master].concat());
+    }
+
     /// Starts what serves on a host, and waits until it does at that port.
     pub(crate) fn serve(&self, host: &str, arguments: &[String], port: u16) -> Served {
-        let child = self
-            .command(host, arguments)
+        self.serve_by(host, &mut self.command(host, arguments), port)
+    }
+
+    /// The same by any command.
+    pub(crate) fn serve_by(&self, host: &str, command: &mut Command, port: u16) -> Served {
+        let child = command
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -98,8 +136,8 @@ impl Hosts {
         let mut served = Served(child);
         while !self.listens(host, port) {
             let ended = served.0.try_wait().unwrap();
-            assert!(ended.is_none(), "{arguments:?} ended: {ended:?}");
-            std::thread::sleep(Duration::from_millis(20));
+            assert!(ended.is_none(), "{command:?} ended: {ended:?}");
+            thread::sleep(Duration::from_millis(20));
         }
         served
     }

@@ -1,7 +1,9 @@
 //! A NATS server of a test's own, with `JetStream`.
 
 use std::fs;
-use std::path::PathBuf;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -26,17 +28,65 @@ pub(crate) fn is_there() -> bool {
 /// A NATS server; killed when dropped.
 pub(crate) struct NatsServer {
     child: Child,
-    #[allow(dead_code, reason = "only who starts it again needs it")]
     folder: PathBuf,
     pub(crate) url: String,
 }
 
+#[allow(dead_code, reason = "not every test needs all of it")]
 impl NatsServer {
     /// Starts one on any port, which keeps what it has below `folder`. `None` where there is
     /// none to start.
     pub(crate) fn start(folder: PathBuf) -> Option<Self> {
-        let (child, url) = start(&folder, -1)?;
+        Self::start_with(folder, "", "")
+    }
+
+    /// Starts one with settings of its `JetStream`, and others, in its configuration's words.
+    pub(crate) fn start_with(folder: PathBuf, jetstream: &str, others: &str) -> Option<Self> {
+        fs::create_dir_all(&folder).unwrap();
+        let path = |name: &str| folder.join(name).display().to_string();
+        let config = format!(
+            "ports_file_dir: \"{}\"\njetstream {{ store_dir: \"{}\", {jetstream} }}\n{others}\n",
+            path(""),
+            path("store")
+        );
+        fs::write(path("settings.conf"), config).unwrap();
+        let (child, url) = launch(&folder, -1)?;
         Some(Self { child, folder, url })
+    }
+
+    /// Starts three that are a cluster, and waits until they have a leader.
+    pub(crate) fn start_cluster(folder: &Path) -> Option<Vec<Self>> {
+        // Held until all are known, so that they differ.
+        let free: Vec<TcpListener> = (0..3)
+            .map(|_| TcpListener::bind("127.0.0.1:0").unwrap())
+            .collect();
+        let ports: Vec<u16> = free
+            .iter()
+            .map(|it| it.local_addr().unwrap().port())
+            .collect();
+        drop(free);
+        let routes: Vec<String> = ports
+            .iter()
+            .map(|port| format!("\"nats://127.0.0.1:{port}\""))
+            .collect();
+        let servers: Option<Vec<Self>> = (0..3)
+            .map(|index| {
+                let others = format!(
+                    "server_name: n{index}\ncluster {{ name: tests, listen: \"127.0.0.1:{}\", \
+                     routes: [{}] }}",
+                    ports[index],
+                    routes.join(", ")
+                );
+                Self::start_with(folder.join(format!("nats-{index}")), "", &others)
+            })
+            .collect();
+        let servers = servers?;
+        let until = Instant::now() + START_AT_MOST;
+        while servers[0].ask("$JS.API.INFO", "").get("memory").is_none() {
+            assert!(Instant::now() < until, "the cluster has no leader");
+            thread::sleep(Duration::from_millis(50));
+        }
+        Some(servers)
     }
 
     /// Kills it. What it has written stays.
@@ -46,18 +96,44 @@ impl NatsServer {
     }
 
     /// Starts it again where it was.
-    #[allow(dead_code, reason = "not every test kills it")]
     pub(crate) fn start_again(&mut self) {
         let port = self.url.rsplit(':').next().unwrap().parse().unwrap();
-        let (child, url) = start(&self.folder, port).expect("it was there before");
+        let (child, url) = launch(&self.folder, port).expect("it was there before");
         assert_eq!(url, self.url);
         self.child = child;
     }
 
     /// Its address, without the scheme.
-    #[allow(dead_code, reason = "not every test speaks to it by itself")]
     pub(crate) fn address(&self) -> &str {
-        self.url.trim_start_matches("nats://")
+        self.url.split("://").nth(1).unwrap()
+    }
+
+    /// What it has said.
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.folder.join("nats.log")).unwrap_or_default()
+    }
+
+    /// Asks one of its own services; `null` where none answers within a second.
+    pub(crate) fn ask(&self, subject: &str, request: &str) -> Value {
+        let mut stream = BufReader::new(TcpStream::connect(self.address()).unwrap());
+        let within = Some(Duration::from_secs(1));
+        stream.get_ref().set_read_timeout(within).unwrap();
+        let said = format!(
+            "CONNECT {{\"verbose\":false}}\r\nSUB answer 1\r\nPUB {subject} answer {}\r\n{request}\r\n",
+            request.len()
+        );
+        stream.get_mut().write_all(said.as_bytes()).unwrap();
+        let mut line = String::new();
+        while stream.read_line(&mut line).is_ok_and(|length| length > 0) {
+            if line.starts_with("MSG ") {
+                let length = line.trim_end().rsplit(' ').next().unwrap();
+                let mut answer = vec![0; length.parse().unwrap()];
+                stream.read_exact(&mut answer).unwrap();
+                return serde_json::from_slice(&answer).unwrap();
+            }
+            line.clear();
+        }
+        Value::Null
     }
 }
 
@@ -67,13 +143,9 @@ impl Drop for NatsServer {
     }
 }
 
-fn start(folder: &std::path::Path, port: i32) -> Option<(Child, String)> {
+fn launch(folder: &Path, port: i32) -> Option<(Child, String)> {
     let path = |name: &str| folder.join(name).display().to_string();
-    let config = format!(
-        "listen: \"127.0.0.1:{port}\"\nports_file_dir: \"{}\"\njetstream {{ store_dir: \"{}\" }}\n",
-        path(""),
-        path("store")
-    );
+    let config = format!("listen: \"127.0.0.1:{port}\"\ninclude \"settings.conf\"\n");
     fs::write(path("nats.conf"), config).unwrap();
     let mut command = Command::new("nats-server");
     command.args(["-c", &path("nats.conf"), "-l", &path("nats.log")]);

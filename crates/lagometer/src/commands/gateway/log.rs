@@ -6,9 +6,10 @@ use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
 use lagometer_gateway::server::config::{LogFormat, LogLevel, LogSection};
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
-use tracing_subscriber::{Layer, Registry, filter::LevelFilter};
+use tracing_subscriber::{Layer, Registry};
 
 use crate::failure::Failure;
 
@@ -49,8 +50,17 @@ pub(super) fn start(section: &LogSection) -> Result<Log, Failure> {
         layers.push(layer(section.format, ansi, lines.clone()));
         all.push(lines);
     }
+    // What NATS's client says of itself the gateway says in its own words, and once.
+    let of_client = if level >= LevelFilter::DEBUG {
+        level
+    } else {
+        LevelFilter::OFF
+    };
+    let filter = Targets::new()
+        .with_default(level)
+        .with_target("async_nats", of_client);
     tracing_subscriber::registry()
-        .with(layers.with_filter(level))
+        .with(layers.with_filter(filter))
         .init();
     Ok(Log(all))
 }

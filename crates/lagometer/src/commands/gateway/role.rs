@@ -41,8 +41,7 @@ pub(super) fn role(arguments: &NodeArguments) -> Result<Role, Failure> {
 
 fn join(settings: Settings) -> Join {
     Join::new(|node, inbox| {
-        let bus = NatsBus::start(settings, node, inbox);
-        let bus = bus.map_err(|why| format!("cannot start the thread of NATS: {why}"))?;
+        let bus = NatsBus::start(settings, node, inbox).map_err(|why| why.to_string())?;
         Ok(Box::new(bus))
     })
 }
