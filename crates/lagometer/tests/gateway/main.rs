@@ -4,6 +4,8 @@
 mod command_lines;
 #[path = "../gateway_process/mod.rs"]
 mod gateway_process;
+#[path = "../nats_server/mod.rs"]
+mod nats_server;
 mod prometheus;
 mod recordings;
 mod running;

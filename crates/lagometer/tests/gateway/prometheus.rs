@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::nats_server::NatsServer;
 use crate::running::{Gateway, TIMEOUT, Talker};
 use crate::{CREATE_GLOBAL, SUBSCRIBE, update};
 
@@ -63,12 +64,26 @@ fn deploy(path: &str) -> PathBuf {
 impl Prometheus {
     /// Scrapes each address, as a job of its name.
     fn start(folder: &Path, targets: &[(&str, String)]) -> Self {
+        let labelled = targets
+            .iter()
+            .map(|(job, target)| (*job, vec![("all", target.clone())]));
+        Self::start_with_roles(folder, labelled)
+    }
+
+    /// Scrapes each address of a job, with the role that it is labelled with.
+    fn start_with_roles<'a>(
+        folder: &Path,
+        jobs: impl IntoIterator<Item = (&'a str, Vec<(&'a str, String)>)>,
+    ) -> Self {
         let mut config = "global: { scrape_interval: 250ms }\nscrape_configs:\n".to_owned();
-        for (job, target) in targets {
-            let _ = writeln!(
-                config,
-                "- job_name: {job}\n  static_configs: [ {{ targets: [ \"{target}\" ] }} ]"
-            );
+        for (job, targets) in jobs {
+            let _ = writeln!(config, "- job_name: {job}\n  static_configs:");
+            for (role, target) in targets {
+                let _ = writeln!(
+                    config,
+                    "  - {{ targets: [ \"{target}\" ], labels: {{ role: {role} }} }}"
+                );
+            }
         }
         let path = folder.join("prometheus.yml");
         std::fs::write(&path, config).unwrap();
@@ -217,6 +232,45 @@ fn every_panel_of_a_worlds_dashboard_has_data() {
 }
 
 #[test]
+fn every_panel_of_the_dashboard_of_nodes_has_data() {
+    let folder = tempfile::tempdir().unwrap();
+    if !is_there() {
+        return;
+    }
+    let Some(nats) = NatsServer::start(folder.path().to_owned()) else {
+        return;
+    };
+    let node = |role: &str| Gateway::start(&["--threads=1", role, "--nats", &nats.url]);
+    let (channels, edge) = (node("--role=channels"), node("--role=edge"));
+    let targets = [
+        ("channels", channels.web.to_string()),
+        ("edge", edge.web.to_string()),
+    ];
+    let prometheus = Prometheus::start_with_roles(folder.path(), [("gateway", targets.into())]);
+    edge.until("ready", |edge| edge.get("/readyz").0 == 200);
+    let mut master = Talker::let_in(edge.servers);
+    master.send(0, 3, CREATE_GLOBAL);
+    master.until(3);
+    let mut client = Talker::let_in(edge.clients);
+    client.send(0, 6, SUBSCRIBE);
+    client.until(6);
+    let waiting = expressions("gateway-nodes.json");
+    assert!(waiting.len() > 20, "the dashboard has lost its panels");
+    prometheus.answers(waiting, || {
+        for _ in 0..10 {
+            master.send(0, 8, &update("hello"));
+            client.until(8);
+            std::thread::sleep(Duration::from_millis(30));
+        }
+    });
+    // Both roles are told apart.
+    for role in ["channels", "edge"] {
+        let answering = format!("sum(up{{job=\"gateway\",role=\"{role}\"}})");
+        assert_eq!(prometheus.query(&answering), [1.0], "{role}");
+    }
+}
+
+#[test]
 fn the_configuration_and_its_rules_are_prometheus_own() {
     if !is_there() {
         return;
@@ -228,7 +282,18 @@ fn the_configuration_and_its_rules_are_prometheus_own() {
         .unwrap();
     let printed = String::from_utf8_lossy(&checked.stdout).into_owned();
     assert!(checked.status.success(), "{printed}");
-    assert!(printed.contains("3 rules found"), "{printed}");
+    for (rules, count) in [("gateway.rules.yml", 4), ("nodes.rules.yml", 2)] {
+        let checked = Command::new("promtool")
+            .args(["check", "rules"])
+            .arg(deploy("prometheus").join(rules))
+            .output()
+            .unwrap();
+        let printed = String::from_utf8_lossy(&checked.stdout).into_owned();
+        assert!(
+            printed.contains(&format!("{count} rules found")),
+            "{printed}"
+        );
+    }
 }
 
 #[test]

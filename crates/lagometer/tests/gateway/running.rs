@@ -35,7 +35,8 @@ impl Gateway {
         Self::named_in(&line, child)
     }
 
-    /// The gateway that wrote, in that line of its log, where it listens.
+    /// The gateway that wrote, in that line of its log, where it listens. A node for channels
+    /// has no addresses for peers.
     pub(crate) fn named_in(line: &str, child: Child) -> Self {
         let address = |key| gateway_process::address(line, key);
         Self {

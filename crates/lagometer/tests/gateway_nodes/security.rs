@@ -145,11 +145,11 @@ fn what_nats_refuses_is_said_in_a_line() {
                         .stdin(Stdio::null())
                         .output()
                         .unwrap();
-                    let told = String::from_utf8(output.stderr).unwrap();
-                    assert_eq!(output.status.code(), Some(3), "{told}");
-                    assert_eq!(told.lines().count(), 1, "{told}");
-                    assert!(told.contains(expected), "{expected} is not in {told}");
-                    assert!(!told.contains("secret-of-the-test"), "{told}");
+                    let printed = String::from_utf8(output.stderr).unwrap();
+                    assert_eq!(output.status.code(), Some(3), "{printed}");
+                    assert_eq!(printed.lines().count(), 1, "{printed}");
+                    assert!(printed.contains(expected), "{expected} is not in {printed}");
+                    assert!(!printed.contains("secret-of-the-test"), "{printed}");
                 });
             }
         }

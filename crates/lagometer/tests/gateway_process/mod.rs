@@ -28,9 +28,14 @@ pub(crate) fn start(arguments: &[&str]) -> (Child, String) {
     (child, line)
 }
 
-/// The address behind `key` in such a line, without its scheme.
+/// The address behind `key` in such a line, without its scheme; nowhere where there is
+/// none, as on a node for channels.
 pub(crate) fn address<T: FromStr<Err: Debug>>(line: &str, key: &str) -> T {
     let rest = line.split(key).nth(1).unwrap();
     let end = rest.find([',', ' ', '\n']).unwrap_or(rest.len());
-    rest[..end].rsplit("//").next().unwrap().parse().unwrap()
+    let address = match &rest[..end] {
+        "none" => "0.0.0.0:0",
+        address => address.rsplit("//").next().unwrap(),
+    };
+    address.parse().unwrap()
 }
