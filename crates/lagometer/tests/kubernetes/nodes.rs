@@ -216,20 +216,6 @@ fn the_commands_of_the_pods_are_a_gateway_that_players_play_on() {
     }
     let _channels = hosts.serve("channels", &words("StatefulSet", "channels"), 8080);
     let _edges = hosts.serve("edges", &words("Deployment", "edges"), 8080);
-    let is_well = |host: &str, port: u16, path: &str| {
-        let until = Instant::now() + PATIENT;
-        let path = path.to_owned();
-        hosts.within(host, move || {
-            loop {
-                let answer = get(port, &path);
-                if answer.starts_with("HTTP/1.1 200") || answer.starts_with("HTTP/1.0 200") {
-                    return;
-                }
-                assert!(Instant::now() < until, "{path} at {port}: {answer}");
-                std::thread::sleep(Duration::from_millis(50));
-            }
-        });
-    };
     for (host, kind, name, port) in [
         ("nats-0", "StatefulSet", "nats", 8222),
         ("channels", "StatefulSet", "channels", 8080),
@@ -237,7 +223,7 @@ fn the_commands_of_the_pods_are_a_gateway_that_players_play_on() {
     ] {
         let container = containers(&named(&written, kind, name)["spec"]["template"]["spec"])[0];
         for probe in ["readinessProbe", "livenessProbe"] {
-            is_well(host, port, text(&container[probe], "/httpGet/path"));
+            until_well(&hosts, host, port, text(&container[probe], "/httpGet/path"));
         }
     }
     let world = [
@@ -263,6 +249,21 @@ fn the_commands_of_the_pods_are_a_gateway_that_players_play_on() {
         world["sight"]["views_right"],
         world["sight"]["views_compared"]
     );
+}
+
+/// Waits until a probe on a host is answered as Kubernetes wants it.
+fn until_well(hosts: &Hosts, host: &str, port: u16, path: &str) {
+    let until = Instant::now() + PATIENT;
+    hosts.within(host, || {
+        loop {
+            let answer = get(port, path);
+            if answer.split(' ').nth(1) == Some("200") {
+                return;
+            }
+            assert!(Instant::now() < until, "{path} at {port}: {answer}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    });
 }
 
 fn get(port: u16, path: &str) -> String {
