@@ -263,7 +263,7 @@ fn every_panel_of_the_dashboard_of_nodes_has_data() {
             std::thread::sleep(Duration::from_millis(30));
         }
     });
-    // Both roles are told apart.
+    // Both roles have their label.
     for role in ["channels", "edge"] {
         let answering = format!("sum(up{{job=\"gateway\",role=\"{role}\"}})");
         assert_eq!(prometheus.query(&answering), [1.0], "{role}");

@@ -65,7 +65,7 @@ pub(crate) fn play(
             while !is_over.load(Ordering::SeqCst) {
                 let lasts = {
                     let mut server = game.lock().unwrap_or_else(PoisonError::into_inner);
-                    // What is said to it tells, too, whether it is still there.
+                    // Reading shows, too, whether it is still there.
                     let read = server.client.next_event(LOOK);
                     server.try_add().is_ok() && read.is_ok()
                 };

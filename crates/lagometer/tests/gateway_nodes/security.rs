@@ -46,7 +46,7 @@ fn url(nats: &NatsServer, user: &str, password: &str) -> String {
 }
 
 #[test]
-fn two_gateways_with_the_rights_of_the_manual_and_no_more_do_not_hear_each_other() {
+fn two_gateways_with_the_rights_of_the_manual_and_no_more_do_not_reach_each_other() {
     let folder = tempfile::tempdir().unwrap();
     let users = user("gateway", "lagometer") + "\n" + &user("other", "team.other");
     let Some(nats) = guarded(folder.path(), &users) else {
