@@ -32,9 +32,10 @@ pub(crate) fn findings(document: &Document) -> Value {
             ] {
                 lane.remove(volatile);
             }
-            // It says what differs from run to run, and is no finding.
+            // What differs from run to run, and what a late answer costs, are remarks for
+            // people and no findings.
             if let Some(properties) = lane.get_mut("parity").and_then(Value::as_object_mut) {
-                properties.remove("varies");
+                properties.retain(|key, _| key != "varies" && key != "late_answer");
             }
         }
     }
