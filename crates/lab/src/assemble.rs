@@ -21,7 +21,7 @@ use crate::bottleneck;
 use crate::impairments;
 use crate::resolve::{ResolveError, Resolved};
 use crate::runner::{LaneRun, SeedRun};
-use lane::{assemble_lane, lane_warnings, overhead, unrunnable_lane};
+use lane::{assemble_lane, lane_warnings, overhead, seed_cost, unrunnable_lane};
 
 /// When, where and how fast a run was made: all that its seed does not govern.
 #[derive(Clone, Debug)]
@@ -111,7 +111,7 @@ pub fn assemble(
 
 /// What `work` makes of the numbers below `count`, in their order, on as many threads as
 /// there are processors: the intervals, for which a lane's messages are drawn again and
-/// again, take time that can be told beside the play.
+/// again, take noticeable time beside the play.
 fn in_parallel<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
     let next = AtomicUsize::new(0);
@@ -171,6 +171,7 @@ pub fn seed_figures(resolved: &Resolved, seed: u64, run: &LaneRun) -> Option<See
         records: &outcome.records,
         disturbed: &[],
         overhead: overhead(&[outcome]),
+        cost: seed_cost(resolved, outcome),
         game: outcome.game.as_ref(),
         flows: outcome.flows.as_ref(),
     };

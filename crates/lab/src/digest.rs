@@ -1,8 +1,8 @@
 //! A run's fingerprint: equal for equal findings, whatever machine, thread
 //! count or hour they were made at.
 
-use lagometer_results::Document;
-use serde_json::Value;
+use lagometer_results::{Document, Metric};
+use serde_json::{Map, Value};
 
 /// Everything in the document that its seed governs: all but when, where and how
 /// fast it ran.
@@ -23,6 +23,7 @@ pub(crate) fn findings(document: &Document) -> Value {
     for lane in lanes.into_iter().flatten() {
         if let Some(lane) = lane.as_object_mut() {
             lane.retain(|key, _| key != "cost");
+            forget_cost_of_seeds(lane);
             for volatile in [
                 "cpu_ns_per_message",
                 "kernel_cpu_ns_per_message",
@@ -40,6 +41,23 @@ pub(crate) fn findings(document: &Document) -> Value {
         }
     }
     value
+}
+
+/// Takes what a player costs from a lane's figures by seed, and by draw.
+fn forget_cost_of_seeds(lane: &mut Map<String, Value>) {
+    let seeds = lane.get_mut("per_seed").and_then(Value::as_array_mut);
+    for seed in seeds.into_iter().flatten() {
+        if let Some(seed) = seed.as_object_mut() {
+            seed.retain(|key, _| key != "cost");
+        }
+    }
+    let values = lane
+        .get_mut("resamples")
+        .and_then(|it| it.get_mut("values"));
+    if let Some(values) = values.and_then(Value::as_object_mut) {
+        let of_cost = [Metric::BytesPerHour, Metric::MoneyPerHour].map(|it| it.to_string());
+        values.retain(|key, _| !of_cost.contains(key));
+    }
 }
 
 /// The digest of the findings.

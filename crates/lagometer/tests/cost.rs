@@ -78,6 +78,49 @@ fn bytes_of_a_players_hour_are_those_on_the_wire() {
 }
 
 #[test]
+fn what_the_hour_of_each_seed_costs_is_on_average_what_the_lanes_does() {
+    let several = [
+        &RUN[..4],
+        &["--seeds=5", "--lanes=kcp", "--prices", "ours.toml"],
+    ]
+    .concat();
+    let document = Project::new().document(&several);
+    let lane = &document["lanes"][0];
+    let bytes = ["up_bytes_per_hour", "down_bytes_per_hour"].map(|key| number(&lane["cost"][key]));
+    let bytes: f64 = bytes.iter().sum();
+    let money = number(&lane["cost"]["money"][0]["per_hour"]);
+    let seeds = lane["per_seed"].as_array().unwrap();
+    let mean = |key: &str| {
+        let each = seeds.iter().map(|seed| number(&seed["cost"][key]));
+        each.sum::<f64>() / seeds.len() as f64
+    };
+    let near = |one: f64, other: f64| (one / other - 1.0).abs() < 1e-6;
+    assert!(near(mean("bytes_per_hour"), bytes), "{bytes}");
+    assert!(near(mean("money_per_hour"), money), "{money}");
+    // Of draws of seeds none can be beyond all seeds.
+    for (metric, key) in [
+        ("bytes_per_player_hour", "bytes_per_hour"),
+        ("money_per_player_hour", "money_per_hour"),
+    ] {
+        let of_seeds = || seeds.iter().map(|seed| number(&seed["cost"][key]));
+        let (least, most) = (
+            of_seeds().fold(f64::INFINITY, f64::min),
+            of_seeds().fold(0.0, f64::max),
+        );
+        let draws = lane["resamples"]["values"][metric].as_array().unwrap();
+        assert!(!draws.is_empty());
+        for draw in draws {
+            let draw = number(draw);
+            assert!(
+                least * 0.999_999 <= draw && draw <= most * 1.000_001,
+                "{metric}: {draw}"
+            );
+        }
+        assert!(least < most, "{metric}: all seeds cost the same");
+    }
+}
+
+#[test]
 fn ones_own_prices_stand_in_place_of_those_built_in_and_change_no_digest() {
     let project = Project::new();
     let bundled = |prices: &[&str], name: &str| {

@@ -221,6 +221,91 @@ fn fits_the_schema(document: &Value) {
     assert!(errors.is_empty(), "{errors:?}");
 }
 
+/// On a network that loses, where what is sent again can be spared.
+const CHEAP: [&str; 6] = [
+    "--network",
+    "loss-5",
+    "--budget",
+    "within 150 ms=50%",
+    "--lanes",
+    "kcp",
+];
+
+#[test]
+fn the_least_bytes_and_money_of_a_players_hour_are_found_and_limited() {
+    let goal = |figure: &str| findings(&[&CHEAP[..], &["--goal", figure]].concat());
+    let (bytes, money) = (goal("bytes per player hour"), goal("money per player hour"));
+    for (found, figure) in [
+        (&bytes, "bytes_per_player_hour"),
+        (&money, "money_per_player_hour"),
+    ] {
+        let lane = &found["tune"]["lanes"][0];
+        assert_eq!(lane["finding"], "better", "{figure}");
+        let of = |when: &str| lane["goal"][when].as_f64().unwrap();
+        assert!(of("found") < of("before"), "{figure}");
+        assert!(of("found_searched") < of("before_searched"), "{figure}");
+        assert!(lane["goal"]["difference_interval"][1].as_f64().unwrap() < 0.0);
+        // The same figure, reckoned from the lane's own cost.
+        let held_out = lane[figure]["found"].as_f64().unwrap();
+        assert!((of("found") / held_out - 1.0).abs() < 1e-9, "{figure}");
+    }
+    // The cheapest of all are too dear for a limit below them, and it is said.
+    let cheapest = bytes["tune"]["lanes"][0]["goal"]["found"].as_f64().unwrap();
+    let limit = format!("bytes per player hour={}", (cheapest * 0.9).round());
+    let limited = findings(&[&CHEAP[..], &["--budget", &limit]].concat());
+    assert_eq!(limited["tune"]["lanes"][0]["limits_kept"], false);
+    let limit = format!("bytes per player hour={}", (cheapest * 1.02).round());
+    let limited = findings(&[&CHEAP[..], &["--budget", &limit]].concat());
+    assert_eq!(limited["tune"]["lanes"][0]["limits_kept"], true);
+}
+
+#[test]
+fn an_experiments_budgets_on_what_is_sent_are_limits_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cheap.toml");
+    let written = |budgets: &str| {
+        let head = "name = \"cheap\"\nsummary = \"s\"\nnetwork = \"loss-5\"\nfor = \"20 s\"\n\
+                    lanes = [\"kcp\"]\n[workload.paced-echo]\nsize = \"200 B\"\n\
+                    interval = \"50 ms\"\n";
+        fs::write(&path, format!("{head}{budgets}")).unwrap();
+    };
+    let output = |experiment: &str| {
+        let mut command = lagometer();
+        command.args([
+            "tune",
+            experiment,
+            "--no-html",
+            "--json",
+            "-",
+            "--lanes",
+            "kcp",
+        ]);
+        command.args(["--seeds", "5", "--trials", "4"]);
+        command.output().expect("the binary starts")
+    };
+    written(
+        "[[budget]]\nmetric = \"overhead\"\nat_most = 3\n\
+         [[budget]]\nmetric = \"bytes per player hour\"\nat_most = 90000000\n\
+         [[budget]]\nmetric = \"longest freeze\"\nat_most = \"1 s\"\n",
+    );
+    let found = output(path.to_str().unwrap());
+    assert!(found.status.success(), "{}", stderr(&found));
+    let document: Value = serde_json::from_slice(&found.stdout).unwrap();
+    assert_eq!(
+        document["tune"]["limits"],
+        serde_json::json!([
+            "overhead at most 3",
+            "bytes_per_player_hour at most 90000000"
+        ])
+    );
+    let said = stderr(&found);
+    assert!(
+        said.contains("the budget on longest_freeze_ms is no limit"),
+        "{said}"
+    );
+    assert!(!said.contains("the budget on overhead"), "{said}");
+}
+
 #[test]
 fn what_cannot_be_searched_is_refused_in_one_line_that_says_how_to_mend_it() {
     let folder = tempfile::tempdir().unwrap();

@@ -26,7 +26,6 @@ pub(crate) fn headings(cost: &PlayerCost) -> Vec<(String, String)> {
 
 /// What stands in the columns.
 pub(crate) fn cells(cost: &PlayerCost) -> Vec<String> {
-    let megabytes = |bytes: f64| written::factor(bytes / 1e6);
     let players = cost.players_per_core;
     let mut cells = vec![
         megabytes(cost.up_bytes_per_hour),
@@ -37,8 +36,13 @@ pub(crate) fn cells(cost: &PlayerCost) -> Vec<String> {
     cells
 }
 
-/// Money for a thousand hours.
-fn amount(per_hour: f64) -> String {
+/// Bytes as megabytes, without the unit.
+pub(crate) fn megabytes(bytes: f64) -> String {
+    written::factor(bytes / 1e6)
+}
+
+/// What an hour costs, for a thousand of them and without the currency.
+pub(crate) fn amount(per_hour: f64) -> String {
     format!("{:.3}", per_hour * HOURS)
 }
 

@@ -186,6 +186,7 @@ mod tests {
             records: &records,
             disturbed: &disturbed,
             overhead: None,
+            cost: None,
             game: None,
             flows: None,
         });

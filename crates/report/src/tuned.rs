@@ -3,6 +3,7 @@
 use lagometer_results::{Metric, Tune, TuneFinding, TunedFigure, TunedLane, Unit};
 use serde_json::Value;
 
+use crate::cost::{amount, megabytes};
 use crate::written;
 
 /// The lanes that were found, as an experiment has them; with a remark where one is not
@@ -26,21 +27,27 @@ pub(crate) fn goal(goal: &str, value: Option<f64>) -> String {
     let Some(value) = value else {
         return written::NOTHING.to_owned();
     };
-    match unit(goal) {
-        Unit::Share => format!("{} %", written::share(value)),
-        Unit::Milliseconds => written::milliseconds_with_unit(value),
-        Unit::Number => written::factor(value),
+    match metric(goal).map(|metric| (metric, metric.unit())) {
+        Some((_, Unit::Share)) => format!("{} %", written::share(value)),
+        Some((_, Unit::Milliseconds)) => written::milliseconds_with_unit(value),
+        Some((Metric::BytesPerHour, _)) => format!("{} MB", megabytes(value)),
+        Some((Metric::MoneyPerHour, _)) => amount(value),
+        _ => written::factor(value),
     }
 }
 
 /// A change of the goal with its sign, in points of a per cent where it is a share.
 pub(crate) fn change(goal: &str, value: f64) -> String {
     let sign = if value < 0.0 { "−" } else { "+" };
-    match unit(goal) {
-        Unit::Share => format!("{sign}{:.2}", value.abs() * 100.0),
-        Unit::Milliseconds => format!("{sign}{}", written::milliseconds(value.abs())),
-        Unit::Number => format!("{sign}{}", written::factor(value.abs())),
-    }
+    let size = value.abs();
+    let written = match metric(goal).map(|metric| (metric, metric.unit())) {
+        Some((_, Unit::Share)) => format!("{:.2}", size * 100.0),
+        Some((_, Unit::Milliseconds)) => written::milliseconds(size),
+        Some((Metric::BytesPerHour, _)) => megabytes(size),
+        Some((Metric::MoneyPerHour, _)) => amount(size),
+        _ => written::factor(size),
+    };
+    format!("{sign}{written}")
 }
 
 /// The interval of a change, in brackets; nothing where it is not known.
@@ -51,14 +58,18 @@ pub(crate) fn change_interval(goal: &str, figure: &TunedFigure) -> String {
         .unwrap_or_default()
 }
 
-fn unit(goal: &str) -> Unit {
-    goal.parse::<Metric>().map_or(Unit::Number, Metric::unit)
+fn metric(goal: &str) -> Option<Metric> {
+    goal.parse().ok()
 }
 
 /// What was searched for, in a sentence: `share within 150 ms`.
 pub(crate) fn goal_in_words(goal: &str) -> String {
-    goal.parse::<Metric>()
-        .map_or_else(|_| goal.to_owned(), Metric::in_words)
+    match metric(goal) {
+        Some(Metric::BytesPerHour) => "bytes of a player's hour".to_owned(),
+        Some(Metric::MoneyPerHour) => "money for 1000 hours of a player".to_owned(),
+        Some(metric) => metric.in_words(),
+        None => goal.to_owned(),
+    }
 }
 
 /// What can be said of found settings, in a few words.

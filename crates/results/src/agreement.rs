@@ -280,6 +280,7 @@ mod tests {
                 episodes: 0,
                 worst_episode_ms: 0.0,
                 overhead: None,
+                cost: None,
             };
             lane.per_seed = (1..=seeds).map(of_seed).collect();
         }

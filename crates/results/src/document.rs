@@ -33,7 +33,7 @@ mod world;
 pub use audit::{Audit, AuditFigures, AuditSpread, LaneAudit, WayAudit};
 pub use bottleneck::{Bottleneck, BottleneckSender, BottleneckWay};
 pub use bulk::{Bulk, BulkSample};
-pub use cost::{Money, PlayerCost};
+pub use cost::{Money, PlayerCost, SeedCost};
 pub use echo::{Echo, EchoCounts, SeedValue};
 pub use game::Game;
 pub use impairments::{DirectionImpairments, Disturbance, Impairments};

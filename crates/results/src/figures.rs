@@ -7,7 +7,7 @@ use lagometer_stats::{Distribution, at_rank, nanos};
 
 use crate::document::{
     CensoredQuantiles, Episode, Flow, Game, HeadOfLine, Lag, Lane, MessageCounts, Milliseconds,
-    Population, Quantiles, Resamples, SeedFigures, Timeline, Traffic,
+    Population, Quantiles, Resamples, SeedCost, SeedFigures, Timeline, Traffic,
 };
 use crate::episodes::{Disturbed, FIXED_THRESHOLD, adaptive_threshold, episodes};
 use crate::flow::{FlowRecords, traffic};
@@ -31,6 +31,8 @@ pub struct SeedRun<'a> {
     pub disturbed: &'a [Disturbed],
     /// Wire overhead, where it is known.
     pub overhead: Option<f64>,
+    /// What a player's hour takes and costs, where that is known.
+    pub cost: Option<SeedCost>,
     /// What became of the other streams of a game whose inputs the records are.
     pub game: Option<&'a GameRecords>,
     /// What became of each direction's messages, where they were not echoed.
@@ -46,6 +48,7 @@ impl<'a> SeedRun<'a> {
             records,
             disturbed: &[],
             overhead: None,
+            cost: None,
             game: None,
             flows: None,
         }
@@ -124,6 +127,7 @@ pub fn figures(
             episodes_s: own.map(|episode| episode.start_s).collect(),
             lag: lag.clone(),
             overhead: run.overhead,
+            cost: run.cost,
             game: run.game,
         });
         lags.extend(lag);
@@ -252,6 +256,7 @@ impl LaneFigures {
             episodes: own.len() as u64,
             worst_episode_ms: longest_ms(&own),
             overhead: run.overhead,
+            cost: run.cost,
         };
         for episode in own.iter_mut().chain(&mut fixed) {
             episode.seed = Some(run.seed);

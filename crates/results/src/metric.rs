@@ -269,6 +269,8 @@ impl Metric {
             Self::Episodes => Some(seed.episodes as f64),
             Self::WorstEpisode => Some(seed.worst_episode_ms),
             Self::Overhead => seed.overhead,
+            Self::BytesPerHour => Some(seed.cost?.bytes_per_hour),
+            Self::MoneyPerHour => seed.cost?.money_per_hour,
             Self::Rtt(_)
             | Self::Up(_)
             | Self::Down(_)
@@ -276,9 +278,7 @@ impl Metric {
             | Self::WorstRecovery
             | Self::ThroughputUp
             | Self::ThroughputDown
-            | Self::CpuPerMessage
-            | Self::BytesPerHour
-            | Self::MoneyPerHour => None,
+            | Self::CpuPerMessage => None,
         }
     }
 

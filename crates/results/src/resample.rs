@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use lagometer_stats::{SortedSamples, in_millis, nanos, place};
 use lagometer_units::SplitMix64;
 
-use crate::document::{ResampleUnit, Resamples, WITHIN_LIMITS_MS};
+use crate::document::{ResampleUnit, Resamples, SeedCost, WITHIN_LIMITS_MS};
 use crate::game::GameRecords;
 use crate::lag::{SeedLag, per_minute};
 use crate::metric::{Metric, Statistic};
@@ -66,6 +66,8 @@ pub(crate) struct Drawn<'a> {
     pub(crate) lag: Option<SeedLag>,
     /// Its wire overhead, where it is known.
     pub(crate) overhead: Option<f64>,
+    /// What a player's hour takes and costs, where it is known.
+    pub(crate) cost: Option<SeedCost>,
     /// A game's streams, where it carried one.
     pub(crate) game: Option<&'a GameRecords>,
 }
@@ -85,13 +87,13 @@ pub(crate) fn resamples(runs: &[Drawn<'_>], extra_limits_ms: &[u32]) -> Option<R
             values
                 .entry(metric.to_string())
                 .or_default()
-                .push(value.is_finite().then(|| rounded(value)));
+                .push(value.is_finite().then(|| rounded(metric, value)));
         }
     }
     let worst_unit = units
         .worst_unit()
         .into_iter()
-        .map(|(metric, value)| (metric.to_string(), rounded(value)))
+        .map(|(metric, value)| (metric.to_string(), rounded(metric, value)))
         .collect();
     Some(Resamples {
         worst_unit,
@@ -116,8 +118,8 @@ struct Units {
     lag: Option<Vec<(u64, u64)>>,
     /// Nanoseconds of play for each message.
     spacing: f64,
-    /// Wire overhead of each, where it is known of all.
-    overhead: Option<Vec<f64>>,
+    /// Figures that are kept of whole seeds and known of all, for each seed.
+    of_seeds: Vec<(Metric, Vec<f64>)>,
     rtts: SortedSamples,
     /// A game's view and events, where it is known of all.
     game: Option<GameUnits>,
@@ -140,7 +142,6 @@ impl Units {
         if (unit == ResampleUnit::Stretch && len < FEWEST_BLOCKS) || len > u64::from(u32::MAX) {
             return None;
         }
-        let overheads: Option<Vec<f64>> = runs.iter().map(|run| run.overhead).collect();
         let mut units = Self {
             unit,
             length,
@@ -151,7 +152,11 @@ impl Units {
                 .all(|run| run.lag.is_some())
                 .then(|| vec![(0, 0); len as usize]),
             spacing: 0.0,
-            overhead: overheads.filter(|_| unit == ResampleUnit::Seed),
+            of_seeds: if unit == ResampleUnit::Seed {
+                of_seeds(runs)
+            } else {
+                Vec::new()
+            },
             rtts: SortedSamples::default(),
             game: None,
             limits: Vec::new(),
@@ -240,10 +245,7 @@ impl Units {
             (Metric::Lost, share(lost, intended)),
         ];
         figures.extend(self.lag_of(drawn, intended));
-        figures.extend(
-            self.overhead_of(drawn)
-                .map(|overhead| (Metric::Overhead, overhead)),
-        );
+        figures.extend(self.of_seeds(drawn));
         figures.extend(self.limits.iter().map(|&(limit_ms, count)| {
             let within = counted.among_first(count);
             (Metric::Within(limit_ms), share(within, intended))
@@ -307,17 +309,35 @@ impl Units {
         })
     }
 
-    /// The overhead of a draw: that of its seeds, by their messages.
-    fn overhead_of(&self, drawn: &[u64]) -> Option<f64> {
-        let overhead = self.overhead.as_ref()?;
-        let (mut bytes, mut messages) = (0.0, 0.0);
-        for ((overhead, &intended), &drawn) in overhead.iter().zip(&self.intended).zip(drawn) {
-            let weight = (intended * drawn) as f64;
-            bytes += overhead * weight;
-            messages += weight;
-        }
-        (messages > 0.0).then(|| bytes / messages)
+    /// The means of a draw's seeds by their messages, of what is kept of whole seeds.
+    fn of_seeds(&self, drawn: &[u64]) -> impl Iterator<Item = (Metric, f64)> {
+        let messages = self.intended.iter().zip(drawn);
+        let weights: Vec<f64> = messages
+            .map(|(intended, drawn)| (intended * drawn) as f64)
+            .collect();
+        let whole: f64 = weights.iter().sum();
+        self.of_seeds
+            .iter()
+            .filter(move |_| whole > 0.0)
+            .map(move |(metric, values)| {
+                let sum: f64 = values.iter().zip(&weights).map(|(a, b)| a * b).sum();
+                (*metric, sum / whole)
+            })
     }
+}
+
+/// The figures that are kept of whole seeds, of those that are known of all.
+fn of_seeds(runs: &[Drawn<'_>]) -> Vec<(Metric, Vec<f64>)> {
+    type Of = fn(&Drawn<'_>) -> Option<f64>;
+    let figures: [(Metric, Of); 3] = [
+        (Metric::Overhead, |run| run.overhead),
+        (Metric::BytesPerHour, |run| Some(run.cost?.bytes_per_hour)),
+        (Metric::MoneyPerHour, |run| run.cost?.money_per_hour),
+    ];
+    figures
+        .into_iter()
+        .filter_map(|(metric, of)| Some((metric, runs.iter().map(of).collect::<Option<_>>()?)))
+        .collect()
 }
 
 /// How long a run is, in nanoseconds: its last message has as much time of its
@@ -334,10 +354,15 @@ fn limit_nanos(limit_ms: u32) -> u64 {
     u64::from(limit_ms) * 1_000_000
 }
 
-/// Six decimals of a share and nanoseconds of a delay are more than a figure
-/// of a draw can mean, and short to write.
-fn rounded(value: f64) -> f64 {
-    (value * 1e6).round() / 1e6
+/// Six decimals of a share, nanoseconds of a delay and whole bytes are more than a figure
+/// of a draw can mean, and short to write; an hour may cost a millionth.
+fn rounded(metric: Metric, value: f64) -> f64 {
+    let steps = match metric {
+        Metric::BytesPerHour => 1.0,
+        Metric::MoneyPerHour => 1e12,
+        _ => 1e6,
+    };
+    (value * steps).round() / steps
 }
 
 /// A number below `bound`; the bias, at most `bound` in 2⁶⁴, is nothing.

@@ -12,6 +12,9 @@ pub(crate) const ENDLESS_MS: f64 = 120_000.0;
 /// Bytes of a lane that got nothing through.
 const MOST_OVERHEAD: f64 = 1000.0;
 
+/// What an hour takes and costs where it is not known: more than anything that is played.
+const MOST_PER_HOUR: f64 = 1e15;
+
 /// What settings are to achieve.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Aim {
@@ -28,7 +31,7 @@ pub enum BadAim {
     /// The figure hangs on single messages, or on what virtual time does not have.
     #[error(
         "`{0}` cannot be searched by: name a share (`within 150 ms`, `lost`), `lag`, `freezes`, \
-         `overhead`, or `p50`, `p90`, `p99` or `p99.9`; of a game `interpolation needed`, \
+         `overhead`, `bytes per player hour`, `money per player hour`, or `p50`, `p90`, `p99` or `p99.9`; of a game `interpolation needed`, \
          `view frozen`, `view freezes` or `event p99`"
     )]
     NotSearchable(Metric),
@@ -113,11 +116,32 @@ impl Aim {
             }
         }
         let aim = Self { goal, limits };
-        let unfit = aim.metrics().find(|metric| !is_searchable(*metric));
+        let unfit = aim.metrics().find(|metric| !Self::is_searchable(*metric));
         match unfit {
             Some(metric) => Err(BadAim::NotSearchable(metric)),
             None => Ok(aim),
         }
+    }
+
+    /// Whether settings can be searched by a figure: it is kept by seed in virtual time and
+    /// hangs on many messages.
+    #[must_use]
+    pub const fn is_searchable(metric: Metric) -> bool {
+        matches!(
+            metric,
+            Metric::Within(_)
+                | Metric::Lost
+                | Metric::Lag
+                | Metric::Freezes
+                | Metric::ViewFreezes
+                | Metric::ViewFrozen
+                | Metric::InterpolationNeeded
+                | Metric::Overhead
+                | Metric::BytesPerHour
+                | Metric::MoneyPerHour
+                | Metric::Event(Statistic::P50 | Statistic::P90 | Statistic::P99)
+                | Metric::Rtt(Statistic::P50 | Statistic::P90 | Statistic::P99 | Statistic::P99_9)
+        )
     }
 
     /// Whether limits leave room on a network whose calm round trip is
@@ -214,20 +238,14 @@ impl Aim {
     }
 }
 
-const fn is_searchable(metric: Metric) -> bool {
-    matches!(
-        metric,
-        Metric::Within(_)
-            | Metric::Lost
-            | Metric::Lag
-            | Metric::Freezes
-            | Metric::ViewFreezes
-            | Metric::ViewFrozen
-            | Metric::InterpolationNeeded
-            | Metric::Overhead
-            | Metric::Event(Statistic::P50 | Statistic::P90 | Statistic::P99)
-            | Metric::Rtt(Statistic::P50 | Statistic::P90 | Statistic::P99 | Statistic::P99_9)
-    )
+/// Whether a figure of a search stands for something that was measured, and is not what
+/// stands in for an endless or missing one.
+pub(crate) fn is_known(metric: Metric, value: f64) -> bool {
+    let most = match metric {
+        Metric::BytesPerHour | Metric::MoneyPerHour => MOST_PER_HOUR,
+        _ => ENDLESS_MS,
+    };
+    value < most
 }
 
 fn worst(metric: Metric) -> f64 {
@@ -237,6 +255,7 @@ fn worst(metric: Metric) -> f64 {
         Metric::Lag | Metric::Freezes | Metric::ViewFrozen => 60.0,
         Metric::ViewFreezes => 1000.0,
         Metric::Overhead => MOST_OVERHEAD,
+        Metric::BytesPerHour | Metric::MoneyPerHour => MOST_PER_HOUR,
         _ => ENDLESS_MS,
     }
 }

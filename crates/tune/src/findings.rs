@@ -8,7 +8,7 @@ use lagometer_results::{
 use lagometer_stats::holm;
 use serde_json::Value;
 
-use crate::aim::{Aim, ENDLESS_MS};
+use crate::aim::{Aim, is_known};
 use crate::lane::TunableLane;
 use crate::phrasing;
 use crate::search::Trial;
@@ -181,7 +181,7 @@ fn figure(
 ) -> TunedFigure {
     let of_search = |trial: &Trial| {
         let value = trial.mean(trial.seeds.len()).get(at).copied();
-        value.filter(|value| *value < ENDLESS_MS)
+        value.filter(|value| is_known(metric, *value))
     };
     TunedFigure {
         before_searched: of_search(before),

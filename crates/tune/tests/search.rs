@@ -283,6 +283,7 @@ fn random_lane(first_seed: u64, own: u64) -> Lane {
             records,
             disturbed: &[],
             overhead: Some(1.5),
+            cost: None,
             game: None,
             flows: None,
         })
@@ -337,6 +338,7 @@ fn figures_of_a_seed_are_those_that_a_lane_of_it_has() {
         records: &records,
         disturbed: &[],
         overhead: Some(1.5),
+        cost: None,
         game: None,
         flows: None,
     };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lagometer_results::{
-    Disturbed, FlowRecords, Game, GameRecords, Lane, MessageRecord, PlayerCost,
+    Disturbed, FlowRecords, Game, GameRecords, Lane, MessageRecord, PlayerCost, SeedCost,
     SeedRun as SeedRecords, Warning, Wire, figures, player_cost,
 };
 use lagometer_testbed::promises;
@@ -30,7 +30,7 @@ pub(super) fn assemble_lane(
     let played: Vec<PlayedSeed<'_>> = runs
         .iter()
         .zip(link_truths)
-        .filter_map(|(run, disturbed)| PlayedSeed::of(run, disturbed, last_intended))
+        .filter_map(|(run, disturbed)| PlayedSeed::of(resolved, run, disturbed, last_intended))
         .collect();
     let seed_records: Vec<SeedRecords<'_>> = played.iter().map(PlayedSeed::records).collect();
     let limits = limits_ms(resolved);
@@ -88,6 +88,7 @@ struct PlayedSeed<'a> {
     records: Vec<MessageRecord>,
     game: Option<GameRecords>,
     flows: Option<FlowRecords>,
+    cost: Option<SeedCost>,
     disturbed: &'a [Disturbed],
 }
 
@@ -95,6 +96,7 @@ impl<'a> PlayedSeed<'a> {
     /// What was meant to be sent until `last`, where the run was cut; `None` where the
     /// lane could not play.
     fn of(
+        resolved: &Resolved,
         &(seed, run): &(u64, &'a LaneRun),
         disturbed: &'a [Disturbed],
         last: Option<Time>,
@@ -113,6 +115,7 @@ impl<'a> PlayedSeed<'a> {
             records,
             game,
             flows,
+            cost: seed_cost(resolved, outcome),
             disturbed,
         })
     }
@@ -123,6 +126,7 @@ impl<'a> PlayedSeed<'a> {
             records: &self.records,
             disturbed: self.disturbed,
             overhead: overhead(&[self.outcome]),
+            cost: self.cost,
             game: self.game.as_ref(),
             flows: self.flows.as_ref(),
         }
@@ -208,6 +212,12 @@ fn player_hours(resolved: &Resolved, outcomes: &[&LaneOutcome], cost: &Cost) -> 
     let prices = resolved.experiment.price_lists();
     let bytes = [play.up as f64, play.down as f64];
     player_cost(bytes, hours(play.over), server, &prices)
+}
+
+/// The same of one seed.
+pub(super) fn seed_cost(resolved: &Resolved, outcome: &LaneOutcome) -> Option<SeedCost> {
+    let cost = outcome.cost.clone().unwrap_or_default();
+    player_hours(resolved, &[outcome], &cost).map(|hour| SeedCost::from(&hour))
 }
 
 /// Bytes on the wire over the payload of all messages that were handed to the

@@ -26,8 +26,8 @@ pub(crate) struct TuneArguments {
     #[arg(long, value_delimiter = ',', value_name = "LANE,…")]
     pub(crate) lanes: Vec<String>,
     /// The figure that is to become best, as in `within 100 ms`, `lag`, `freezes`,
-    /// `lost`, `p99` or `overhead`; by default the share within the first limit that
-    /// budgets name, or within 150 ms
+    /// `lost`, `p99`, `overhead`, `bytes per player hour` or `money per player hour`; by
+    /// default the share within the first limit that budgets name, or within 150 ms
     #[arg(long, value_name = "FIGURE")]
     pub(crate) goal: Option<String>,
     /// A limit that settings must keep, as in `overhead=2`, `p99=200ms` or `within

@@ -8,6 +8,7 @@ use lagometer_results::{Tune, TuneFinding, TunedFigure, TunedLane};
 use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;
 use super::paint::{Paint, Style, printable, wrap};
+use crate::cost::{amount, megabytes};
 use crate::tuned::{
     change, change_interval, choice, finding, goal, goal_in_words, lanes_to_paste, what_matters,
 };
@@ -192,12 +193,9 @@ fn of_lane(
 /// What a player's hour takes and costs, as it was and tuned.
 fn player_hour(lane: &TunedLane) -> Option<String> {
     let bytes = lane.bytes_per_player_hour.as_ref()?;
-    let mut said = format!(
-        "  a player's hour: {} MB",
-        both(lane, bytes, |bytes| written::factor(bytes / 1e6))
-    );
+    let mut said = format!("  a player's hour: {} MB", both(lane, bytes, megabytes));
     if let Some(money) = &lane.money_per_player_hour {
-        let amount = both(lane, money, |money| format!("{:.3}", money * 1000.0));
+        let amount = both(lane, money, amount);
         let currency = lane.currency.as_deref().unwrap_or("of its price list");
         let _ = write!(said, ", {amount} {currency} for 1000 hours");
     }

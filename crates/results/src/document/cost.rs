@@ -29,6 +29,27 @@ impl PlayerCost {
     }
 }
 
+/// What a player's hour takes and costs by what was played under one seed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct SeedCost {
+    /// Bytes on the wire both ways in an hour of play, headers included.
+    pub bytes_per_hour: f64,
+    /// The hour in money by the first price list, in its currency; absent where there is no
+    /// list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub money_per_hour: Option<f64>,
+}
+
+impl From<&PlayerCost> for SeedCost {
+    fn from(cost: &PlayerCost) -> Self {
+        Self {
+            bytes_per_hour: cost.bytes_per_hour(),
+            money_per_hour: cost.money.first().map(|money| money.per_hour),
+        }
+    }
+}
+
 /// What a player's hour costs by one price list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

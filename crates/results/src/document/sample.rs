@@ -34,6 +34,7 @@ pub(crate) fn sample_document() -> Document {
             records: &records,
             disturbed: &disturbed,
             overhead: Some(1.25),
+            cost: None,
             game: None,
             flows: None,
         };

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::resample::{FEWEST_BLOCKS, FEWEST_SEEDS};
 
-use super::{CensoredQuantiles, Game, Lag, MessageCounts, Milliseconds};
+use super::{CensoredQuantiles, Game, Lag, MessageCounts, Milliseconds, SeedCost};
 
 /// What is drawn anew as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,4 +80,7 @@ pub struct SeedFigures {
     /// Wire overhead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overhead: Option<f64>,
+    /// What a player's hour takes and costs; absent in documents before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<SeedCost>,
 }

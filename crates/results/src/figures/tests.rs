@@ -17,6 +17,7 @@ fn run(seed: u64, records: &[MessageRecord]) -> SeedRun<'_> {
         records,
         disturbed: &[],
         overhead: Some(1.5),
+        cost: None,
         game: None,
         flows: None,
     }

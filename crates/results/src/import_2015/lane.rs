@@ -42,6 +42,7 @@ impl Log {
             records: &records,
             disturbed: &[],
             overhead: None,
+            cost: None,
             game: None,
             flows: None,
         };

@@ -33,6 +33,7 @@ fn one(records: &[MessageRecord]) -> Drawn<'_> {
             &[],
         )),
         overhead: Some(1.5),
+        cost: None,
         game: None,
     }
 }

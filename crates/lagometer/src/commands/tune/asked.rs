@@ -173,7 +173,7 @@ fn aim(
         if is_named {
             continue;
         }
-        if concerns_all && budget.metric().is_estimated() {
+        if concerns_all && Aim::is_searchable(budget.metric()) {
             limits.push(Budget::new(budget.metric(), budget.limit()));
             continue;
         }

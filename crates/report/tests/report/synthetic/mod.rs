@@ -380,6 +380,7 @@ fn lane(rule: &Rule, seconds: u32, seeds: &[u64]) -> Lane {
             records,
             disturbed,
             overhead: Some(overhead),
+            cost: None,
             game: None,
             flows: None,
         })
