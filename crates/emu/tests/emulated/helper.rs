@@ -83,7 +83,7 @@ fn shape(arguments: &[OsString]) -> i32 {
 const PORT: u16 = 7777;
 
 fn address(variable: &str) -> IpAddr {
-    let value = std::env::var(variable).expect("the address is told");
+    let value = std::env::var(variable).expect("the address is set");
     value.parse().expect("it is an address")
 }
 

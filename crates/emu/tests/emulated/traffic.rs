@@ -216,7 +216,7 @@ fn refused_aloud() {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 Err(error) => panic!("{error}"),
             }
-            assert!(Instant::now() < deadline, "the host was never told");
+            assert!(Instant::now() < deadline, "the host was never notified");
         }
     }
     let audit = network.stop().unwrap().audit;
