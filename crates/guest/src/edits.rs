@@ -38,7 +38,7 @@ const MAY_LACK: [&str; 2] = ["arch/x86/um/vdso/", "arch/um/kernel/skas/stub.c"];
 fn edits(hz: u16) -> Vec<Edit> {
     [
         pinned(hz),
-        vec![roomy()],
+        vec![roomy(), wide_registers()],
         processor_number().to_vec(),
         clock::edits(),
         counter::edits(),
@@ -100,6 +100,33 @@ fn roomy() -> Edit {
         replace: "L1_CACHE_ALIGN(128 + 128 + 48)".to_owned(),
         otherwise: Vec::new(),
         concerns: Some("define MAX_TCP_HEADER"),
+    }
+}
+
+/// What a processor with more registers asks: its machine takes the vector registers of
+/// a process whole only, and with AMX's tiles these are four times as long as what
+/// versions before 6.13 keep of them. A guest's process has no tiles, for nobody asks the
+/// machine for them, so what is kept is put in front of nothing. The machine takes as
+/// much of it as it has. The word at 512 B says which registers follow; bits 17 and 18
+/// are the tiles'.
+fn wide_registers() -> Edit {
+    Edit {
+        file: "arch/x86/um/os-Linux/registers.c",
+        find: "\t\tiov.iov_base = fp_regs;\n\
+               \t\tiov.iov_len = FP_SIZE * sizeof(unsigned long);\n\
+               \t\tif (ptrace(PTRACE_SETREGSET,"
+            .to_owned(),
+        replace: "\t\tstatic unsigned long whole[FP_SIZE + 2048];\n\
+                  \t\tsize_t at;\n\n\
+                  \t\tfor (at = 0; at < FP_SIZE; at++)\n\
+                  \t\t\twhole[at] = fp_regs[at];\n\
+                  \t\twhole[64] &= ~(3UL << 17);\n\
+                  \t\tiov.iov_base = whole;\n\
+                  \t\tiov.iov_len = sizeof(whole);\n\
+                  \t\tif (ptrace(PTRACE_SETREGSET,"
+            .to_owned(),
+        otherwise: Vec::new(),
+        concerns: Some("FP_SIZE * sizeof(unsigned long)"),
     }
 }
 
@@ -218,6 +245,9 @@ mod tests {
                        \tif (mmap_write_lock_killable(mm))\n\t\treturn -EINTR;\n\n";
     const VDSO: &str = "int __vdso_clock_gettime(clockid_t clock, struct __kernel_old_timespec *ts)\n\
                         {\n\tlong ret;\n";
+    const REGISTERS: &str = "\t\tiov.iov_base = fp_regs;\n\
+                             \t\tiov.iov_len = FP_SIZE * sizeof(unsigned long);\n\
+                             \t\tif (ptrace(PTRACE_SETREGSET, pid, NT_X86_XSTATE, &iov) < 0)\n";
     const TCP: &str = "#define MAX_TCP_HEADER\tL1_CACHE_ALIGN(128 + MAX_HEADER)\n";
     const TIME: &str = "static struct clocksource timer_clocksource = {\n\
                         static u64 timer_read(struct clocksource *cs)\n{\n\
@@ -238,6 +268,7 @@ mod tests {
                 "arch/um/kernel/trap.c" => TRAP,
                 "arch/um/include/linux/time-internal.h" => INTERNAL,
                 "include/net/tcp.h" => TCP,
+                "arch/x86/um/os-Linux/registers.c" => REGISTERS,
                 "arch/um/kernel/process.c" => "void interrupt_end(void)\n{\n}\n",
                 "arch/x86/um/vdso/vma.c" => VMA,
                 "arch/x86/um/vdso/um_vdso.c" => VDSO,
@@ -303,6 +334,21 @@ mod tests {
         assert!(read(&tree, "include/net/tcp.h").contains("L1_CACHE_ALIGN(128 + 128 + 48)"));
         let failing = read(&tree, "arch/um/kernel/skas/syscall.c");
         assert_eq!(failing, "\t\t\tktime_get_ns();\n");
+    }
+
+    #[test]
+    fn registers_that_are_not_kept_are_put_back_empty() {
+        let tree = tree(KCONFIG, UTIL, PROCESS);
+        for _ in 0..2 {
+            apply(tree.path(), 1000).unwrap();
+        }
+        let registers = read(&tree, "arch/x86/um/os-Linux/registers.c");
+        assert_eq!(
+            registers.matches("iov_base = whole;").count(),
+            1,
+            "{registers}"
+        );
+        assert!(!registers.contains("iov_base = fp_regs"), "{registers}");
     }
 
     #[test]
