@@ -71,6 +71,15 @@ pub enum Error {
         /// The kernel's line.
         last: String,
     },
+    /// The machine had no room for what the guest had in memory.
+    #[error(
+        "the guest broke off: its memory, which is a file, did not fit into {place}; make room \
+         there, or name a folder that has room by TMPDIR"
+    )]
+    NoRoom {
+        /// Where the file is.
+        place: String,
+    },
     /// The system refused something.
     #[error("{doing}: {source}")]
     System {

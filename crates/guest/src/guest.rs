@@ -19,6 +19,7 @@ use rustix::fs::OFlags;
 use crate::command::end_group;
 use crate::copy::copy_tree;
 use crate::error::{Doing as _, Error};
+use crate::folder::GuestFolder;
 use crate::holder::busiest_thread;
 use crate::outcome::{Cut, EPOCH_S, Outcome, Traps};
 use crate::output::Output;
@@ -32,6 +33,11 @@ use crate::start::Guest;
 const LOOK: Duration = Duration::from_millis(100);
 /// How long a guest that was asked to end has for it.
 const FAREWELL: Duration = Duration::from_secs(15);
+/// How long one has whose clock stands still: while a thread computes without ever
+/// sleeping, nobody in it notices that it is to end.
+const FAREWELL_OF_SPINNING: Duration = Duration::from_secs(3);
+/// A guest that computes and has said nothing for so long is taken to stand still.
+const STANDSTILL: Duration = Duration::from_secs(10);
 /// How many of the kernel's lines are kept, to say why it ended.
 const LAST_LINES: usize = 20;
 /// Lines that wait to be read.
@@ -49,7 +55,9 @@ pub struct Ended {
     /// one had and it can be told: while a thread computes the clock stands
     /// still.
     pub busy: Option<String>,
-    folder: tempfile::TempDir,
+    /// Which of the files that were to be kept the guest could not leave, and why.
+    not_kept: Option<String>,
+    folder: GuestFolder,
 }
 
 impl Ended {
@@ -77,13 +85,16 @@ impl Ended {
     }
 
     /// Copies the files that the job wrote into `folder`, each under the whole
-    /// path it had. Device files and the like are left out.
+    /// path it had; which of them could not be kept and why, if any. Device files and the
+    /// like are left out. The owner of a copy may read and write it, whatever its mode was.
     ///
     /// # Errors
     ///
-    /// What the system says, also where nothing was kept.
-    pub fn copy_kept(&self, folder: &Path) -> io::Result<()> {
-        copy_tree(&self.kept(), folder, &[])
+    /// What the system says where `folder` cannot be made.
+    pub fn copy_kept(&self, folder: &Path) -> io::Result<Option<String>> {
+        let omitted = copy_tree(&self.kept(), folder, &[])?.in_words();
+        let both = self.not_kept.iter().cloned().chain(omitted);
+        Ok(both.reduce(|one, other| format!("{one}; {other}")))
     }
 
     fn kept(&self) -> PathBuf {
@@ -145,37 +156,40 @@ impl Guest<'_> {
         let end = fs::read(own.join(ENDED))
             .ok()
             .and_then(|bytes| serde_json::from_slice::<End>(&bytes).ok());
-        let (cut, busy) = cut.unzip();
-        let (outcome, at) = match (cut, end) {
-            (Some(cut), end) => (Outcome::Cut(cut), end.map_or(console.at, |end| end.at)),
+        let (cut, busy) = cut.map(|cutting| (cutting.why, cutting.busy)).unzip();
+        let (outcome, at) = match (cut, &end) {
+            (Some(cut), end) => (
+                Outcome::Cut(cut),
+                end.as_ref().map_or(console.at, |end| end.at),
+            ),
             (None, Some(end)) => (Outcome::Exited(end.code), end.at),
-            (None, None) => {
-                return Err(Error::Guest {
-                    last: console.last_line(),
-                });
-            }
+            (None, None) => return Err(console.broke_off()),
         };
         Ok(Ended {
             outcome,
             at,
             busy: busy.flatten(),
+            not_kept: end.and_then(|end| end.not_kept),
             folder,
         })
     }
 
     /// Makes the guest's folder.
-    fn lay_out(&self) -> Result<tempfile::TempDir, Error> {
+    fn lay_out(&self) -> Result<GuestFolder, Error> {
         const DOING: &str = "making a guest's folder";
-        let folder = tempfile::tempdir().doing(DOING)?;
+        let folder = GuestFolder::new().doing(DOING)?;
         for part in [SHARE_OUTSIDE, OWN_OUTSIDE, "uml"] {
             fs::create_dir(folder.path().join(part)).doing(DOING)?;
         }
         symlink(self.own_program, folder.path().join(INIT_LINK)).doing(DOING)?;
+        let groups = rustix::process::getgroups().map_err(io::Error::from);
+        let groups = groups.doing("reading the user's groups")?;
         let errand = Errand {
             job: self.job.clone(),
             user: User {
                 uid: rustix::process::geteuid().as_raw(),
                 gid: rustix::process::getegid().as_raw(),
+                groups: groups.into_iter().map(|group| group.as_raw()).collect(),
             },
         };
         let text = serde_json::to_vec(&errand)
@@ -226,8 +240,7 @@ impl Guest<'_> {
         arguments.into_iter().map(OsString::from).collect()
     }
 
-    /// Reads from the guest until it has ended; why it was ended, if it was, and what
-    /// took the processor then.
+    /// Reads from the guest until it has ended; how it was asked to, if it was.
     fn attend(
         &self,
         lines: &Receiver<Vec<u8>>,
@@ -236,10 +249,10 @@ impl Guest<'_> {
         console: &mut ConsoleReader,
         said: &mut dyn FnMut(&Said<'_>),
         stop: &AtomicBool,
-    ) -> Result<Option<(Cut, Option<String>)>, Error> {
+    ) -> Result<Option<Cutting>, Error> {
         let began = Instant::now();
         let mut last_output = began;
-        let mut cut: Option<(Cut, Option<String>, Instant)> = None;
+        let mut cut: Option<Cutting> = None;
         loop {
             let now = Instant::now();
             if console.listen(said) {
@@ -255,10 +268,21 @@ impl Guest<'_> {
             match (why, &cut) {
                 (Some(why), None) => {
                     let busy = busiest_thread(&self.kernel.program(), child.id());
-                    cut = Some((why, busy, now));
+                    let standstill = STANDSTILL.min(self.limits.silence);
+                    let stands_still = busy.is_some() && now - last_output >= standstill;
+                    cut = Some(Cutting {
+                        why,
+                        busy,
+                        ends: now
+                            + if stands_still {
+                                FAREWELL_OF_SPINNING
+                            } else {
+                                FAREWELL
+                            },
+                    });
                     ask_to_end(folder)?;
                 }
-                (_, Some((.., asked_at))) if now - *asked_at >= FAREWELL => end_group(child),
+                (_, Some(cutting)) if now >= cutting.ends => end_group(child),
                 _ => {}
             }
             match lines.recv_timeout(LOOK) {
@@ -267,8 +291,17 @@ impl Guest<'_> {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
-        Ok(cut.map(|(why, busy, _)| (why, busy)))
+        Ok(cut)
     }
+}
+
+/// How a guest was asked to end.
+struct Cutting {
+    why: Cut,
+    /// The thread that had the processor.
+    busy: Option<String>,
+    /// When it is ended if it has not by itself.
+    ends: Instant,
 }
 
 /// Makes the file by which a job is asked to end. Whatever the job has put in
@@ -310,16 +343,32 @@ impl ConsoleReader {
     /// Takes a line from the console, which is the kernel's.
     fn take(&mut self, line: &[u8]) {
         let line = String::from_utf8_lossy(line);
-        let line = line.trim();
+        // The kernel's level of what is urgent, as in `<0>`.
+        let line = line.trim().trim_start_matches("<0>");
         if !line.is_empty() {
             self.last.truncate(LAST_LINES - 1);
             self.last.push_front(line.to_owned());
         }
     }
 
+    /// Why the guest ended without saying how.
+    fn broke_off(&self) -> Error {
+        // The signal by which the machine says that a file that is mapped cannot grow.
+        let had_no_room = |line: &String| line.contains("Kernel mode signal 7");
+        if self.last.iter().any(had_no_room) {
+            return Error::NoRoom {
+                place: memory_place(),
+            };
+        }
+        Error::Guest {
+            last: self.last_line(),
+        }
+    }
+
     /// The kernel's line that most likely says why it ended.
     fn last_line(&self) -> String {
-        let says_why = |line: &&String| line.contains("panic") || line.contains("could not be");
+        // A stack trace, which follows, has the word in other words.
+        let says_why = |line: &&String| line.contains("panic - ") || line.contains("could not be");
         let says_more = |line: &&String| !line.starts_with("reboot:");
         let mut lines = self.last.iter();
         lines
@@ -329,6 +378,14 @@ impl ConsoleReader {
             .cloned()
             .unwrap_or_else(|| "nothing".to_owned())
     }
+}
+
+/// Where a kernel keeps its memory: in `TMPDIR`, or in the machine's memory.
+fn memory_place() -> String {
+    std::env::var_os("TMPDIR").map_or_else(
+        || "/dev/shm".to_owned(),
+        |place| PathBuf::from(place).display().to_string(),
+    )
 }
 
 /// Reads lines on a thread of its own, so that a guest that says nothing can be
@@ -388,6 +445,13 @@ mod tests {
             console.take(line.as_bytes());
         }
         assert_eq!(console.last_line(), "Kernel panic - not syncing: no init");
+        assert!(matches!(console.broke_off(), Error::Guest { .. }));
+        console.take(b"<0>Kernel panic - not syncing: Kernel mode signal 7\n");
+        assert_eq!(
+            console.last_line(),
+            "Kernel panic - not syncing: Kernel mode signal 7"
+        );
+        assert!(matches!(console.broke_off(), Error::NoRoom { .. }));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use std::fs::{self, File, Permissions};
 use std::io::{self, BufReader, PipeReader, Write as _};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,14 +27,17 @@ use nix::mount::{MsFlags, mount};
 use nix::sys::reboot::{RebootMode, reboot};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use rustix::process::{Resource, Rlimit, setrlimit};
-use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set, set_no_new_privs};
+use rustix::process::{Gid, Resource, Rlimit, Uid, setrlimit};
+use rustix::thread::{
+    CapabilitySet, remove_capability_from_bounding_set, set_no_new_privs, set_thread_groups,
+    set_thread_res_gid, set_thread_res_uid,
+};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::copy::copy_tree;
 use crate::protocol::{
     ENDED, End, Errand, JOB, KEPT, OUTPUT, OUTSIDE, OWN_OUTSIDE, SHARE, SHARE_OUTSIDE, Said,
-    Stream, next_line,
+    Stream, User, next_line,
 };
 
 /// Where the file system in memory is put together: a folder that every
@@ -82,21 +85,37 @@ fn run() -> io::Result<()> {
             127
         }
     };
-    let end = End { code, at: clock() };
+    let mut end = End {
+        code,
+        at: clock(),
+        not_kept: None,
+    };
     // Whatever it has left behind, so that nobody holds the pipes.
     let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
     for relay in relays {
         let _ = relay.join();
     }
+    let kept = hidden.own().join(KEPT);
     if errand.job.keeps_files {
         let ours = Path::new(SHARE.trim_start_matches('/'));
-        copy_tree(&hidden.written(), &hidden.own().join(KEPT), &[ours])?;
+        let copied = copy_tree(&hidden.written(), &kept, &[ours]);
+        end.not_kept = copied.map_or_else(|why| Some(why.to_string()), |it| it.in_words());
     }
-    let mut file = File::create(hidden.own().join(ENDED))?;
-    file.write_all(&serde_json::to_vec(&end)?)?;
-    file.sync_all()?;
+    // Files that fill the machine's disk leave no room to say how the job ended.
+    if let Err(why) = write_end(&hidden, &end) {
+        fs::remove_dir_all(&kept)?;
+        end.not_kept = Some(why.to_string());
+        write_end(&hidden, &end)?;
+    }
     rustix::fs::sync();
     Ok(())
+}
+
+/// Leaves to the machine how the job ended.
+fn write_end(hidden: &Hidden, end: &End) -> io::Result<()> {
+    let mut file = File::create(hidden.own().join(ENDED))?;
+    file.write_all(&serde_json::to_vec(end)?)?;
+    file.sync_all()
 }
 
 /// Folders that the job cannot see, held open from before the root was moved.
@@ -153,6 +172,7 @@ fn make_root(folder: &Path) -> io::Result<Hidden> {
         mount_at(kind, &at, Some(options))?;
     }
     open_devices(&root.join("dev"))?;
+    take_rights_of_helpers(&root.join("proc"))?;
     turn_loopback_on(&root.join("sys"))?;
     let inside = root.join(SHARE.trim_start_matches('/'));
     make_folder(&inside)?;
@@ -168,6 +188,17 @@ fn make_root(folder: &Path) -> io::Result<Hidden> {
 fn mount_host_folder(folder: &Path, at: &Path) -> io::Result<()> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     mount(Some("folder"), at, Some("hostfs"), flags, Some(folder))?;
+    Ok(())
+}
+
+/// Takes all rights from what the kernel starts by itself, as for a core file: which
+/// program that is the job may write where its user is root, and a program with rights
+/// could mount the machine's files to be written to. The kernel is configured to start
+/// none; one that was built otherwise starts them without rights.
+fn take_rights_of_helpers(proc: &Path) -> io::Result<()> {
+    for set in ["bset", "inheritable"] {
+        fs::write(proc.join("sys/kernel/usermodehelper").join(set), "0 0")?;
+    }
     Ok(())
 }
 
@@ -228,10 +259,11 @@ fn start(errand: &Errand, output: io::PipeWriter, error: io::PipeWriter) -> io::
     );
     command.stdin(Stdio::null());
     command.stdout(output).stderr(error);
-    command.gid(errand.user.gid).uid(errand.user.uid);
+    let user = errand.user.clone();
     // Privileges are a thread's, and what it starts inherits them.
     let spawned = thread::spawn(move || {
         give_up_privileges()?;
+        become_user(&user)?;
         command.spawn()
     });
     spawned
@@ -260,6 +292,17 @@ fn give_up_privileges() -> io::Result<()> {
         let _ = remove_capability_from_bounding_set(capability);
     }
     Ok(set_no_new_privs(true)?)
+}
+
+/// Makes the calling thread the user's, with all groups: what the user may read is read
+/// in the guest, too.
+fn become_user(user: &User) -> io::Result<()> {
+    let groups: Vec<Gid> = user.groups.iter().copied().map(Gid::from_raw).collect();
+    set_thread_groups(&groups)?;
+    let gid = Gid::from_raw(user.gid);
+    set_thread_res_gid(gid, gid, gid)?;
+    let uid = Uid::from_raw(user.uid);
+    Ok(set_thread_res_uid(uid, uid, uid)?)
 }
 
 /// Writes down what the job says, line by line, with the time.

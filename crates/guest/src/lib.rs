@@ -21,7 +21,8 @@
 //! - `cache`: the kernels that are there
 //! - `start`, `guest`, `outcome`, `boot`: a guest from outside; `output`, `holder`: what its
 //!   programs say, and which of them takes the processor; `init`: a guest from
-//!   inside; `protocol`: what the two agree on; `copy`: files that are kept
+//!   inside; `protocol`: what the two agree on; `folder`: where on the machine they do;
+//!   `copy`: files that are kept
 
 #![cfg_attr(
     not(target_os = "linux"),
@@ -40,6 +41,8 @@ mod command;
 mod copy;
 mod edits;
 mod error;
+#[cfg(target_os = "linux")]
+mod folder;
 #[cfg_attr(not(target_os = "linux"), path = "elsewhere/guest.rs")]
 mod guest;
 #[cfg(target_os = "linux")]

@@ -121,10 +121,12 @@ pub struct Job {
 }
 
 /// As whom it runs: who started the guest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct User {
     pub(crate) uid: u32,
     pub(crate) gid: u32,
+    /// The supplementary groups.
+    pub(crate) groups: Vec<u32>,
 }
 
 /// What is in [`JOB`].
@@ -135,12 +137,14 @@ pub(crate) struct Errand {
 }
 
 /// How the program ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct End {
     /// Its exit code; 128 and the signal's number where a signal ended it.
     pub(crate) code: i32,
     /// By the guest's clock, since it booted.
     pub(crate) at: Duration,
+    /// Which of the files that were to be kept are not, and why.
+    pub(crate) not_kept: Option<String>,
 }
 
 /// The next line, its end included, or as much of it as is taken at once;

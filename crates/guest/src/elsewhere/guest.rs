@@ -65,7 +65,7 @@ impl Ended {
     /// # Errors
     ///
     /// None: there was no guest.
-    pub fn copy_kept(&self, _: &Path) -> io::Result<()> {
+    pub fn copy_kept(&self, _: &Path) -> io::Result<Option<String>> {
         match self.never {}
     }
 }

@@ -3,10 +3,11 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lagometer_guest::{
     BOOT, Cache, Cut, Ended, Error, Guest, INIT, Job, Kernel, Limits, Outcome, Said, Stream, Traps,
@@ -49,7 +50,7 @@ pub(crate) fn main() -> ExitCode {
 type Test = fn(&Kernel) -> Result<(), Failed>;
 
 fn trials(kernel: &Kernel) -> Vec<Trial> {
-    let tests: [(&str, Test); 11] = [
+    let tests: [(&str, Test); 14] = [
         (
             "a_job_ends_with_its_code_and_its_words_have_the_time",
             words_and_code,
@@ -61,11 +62,20 @@ fn trials(kernel: &Kernel) -> Vec<Trial> {
         ),
         ("files_that_are_kept_are_there_and_nothing_else", keeping),
         (
+            "files_that_cannot_be_kept_are_named_and_the_others_kept",
+            keeping_what_can_be,
+        ),
+        (
             "much_output_takes_no_time_and_none_of_it_is_lost",
             much_output,
         ),
         ("programs_meet_on_the_loopback_device", loopback),
         ("a_job_has_no_privileges_and_is_its_user", privileges),
+        ("a_job_has_all_groups_of_its_user", groups),
+        (
+            "nothing_that_root_names_is_started_by_the_kernel",
+            no_helpers,
+        ),
         ("a_guest_has_no_network_of_the_machine", no_network),
         (
             "random_numbers_addresses_and_clock_are_pinned_and_the_seed_counts",
@@ -209,7 +219,8 @@ fn keeping(kernel: &Kernel) -> Result<(), Failed> {
     fs::create_dir(&work)?;
     fs::write(work.join("before"), "before")?;
     let script = "set -e; echo changed > before; mkdir -p deep/er; echo new > deep/er/new
-                  ln -s /etc/passwd link; mkfifo pipe; chmod 4755 deep/er/new; echo x > /lagometer/shared";
+                  ln -s /etc/passwd link; mkfifo pipe; chmod 4755 deep/er/new; echo x > /lagometer/shared
+                  echo sealed > sealed; chmod 000 sealed";
     let job = Job {
         keeps_files: true,
         ..job(script, &work)
@@ -221,13 +232,16 @@ fn keeping(kernel: &Kernel) -> Result<(), Failed> {
         "{}",
         output.text()
     );
-    output.ended.copy_kept(&kept)?;
+    assert_eq!(output.ended.copy_kept(&kept)?, None);
     let beneath = kept.join(work.strip_prefix("/")?);
     let mut names: Vec<_> = fs::read_dir(&beneath)?
         .map(|entry| Ok::<_, std::io::Error>(entry?.file_name()))
         .collect::<Result<_, _>>()?;
     names.sort();
-    assert_eq!(names, ["before", "deep", "link"]);
+    assert_eq!(names, ["before", "deep", "link", "sealed"]);
+    // Also by who is not root.
+    let mode = fs::metadata(beneath.join("sealed"))?.permissions().mode();
+    assert_eq!(mode & 0o7777, 0o600);
     assert_eq!(fs::read_to_string(beneath.join("before"))?, "changed\n");
     assert_eq!(fs::read_to_string(beneath.join("deep/er/new"))?, "new\n");
     assert_eq!(
@@ -236,6 +250,76 @@ fn keeping(kernel: &Kernel) -> Result<(), Failed> {
     );
     assert!(!kept.join("lagometer").exists());
     assert_eq!(fs::read_to_string(work.join("before"))?, "before");
+    Ok(())
+}
+
+fn keeping_what_can_be(kernel: &Kernel) -> Result<(), Failed> {
+    let place = tempfile::tempdir()?;
+    let kept = place.path().join("kept");
+    // Deeper than a path may be long.
+    let script = "echo first > first; mkdir deep; cd deep
+                  name=$(head -c 200 /dev/zero | tr '\\0' d)
+                  i=0; while [ $i -lt 30 ]; do mkdir $name; cd $name; i=$((i+1)); done
+                  echo lost > lost; exit 5";
+    let job = Job {
+        keeps_files: true,
+        ..job(script, place.path())
+    };
+    let output = run_until(kernel, &job, 1, LIMITS, &AtomicBool::new(false))?;
+    assert_eq!(
+        output.ended.outcome,
+        Outcome::Exited(5),
+        "{}",
+        output.text()
+    );
+    let why = output.ended.copy_kept(&kept)?;
+    let why = why.ok_or("all was kept")?;
+    assert!(
+        why.contains("/deep/ddd") && why.contains("too long"),
+        "{why}"
+    );
+    let first = kept.join(place.path().strip_prefix("/")?).join("first");
+    assert_eq!(fs::read_to_string(first)?, "first\n");
+    Ok(())
+}
+
+fn groups(kernel: &Kernel) -> Result<(), Failed> {
+    let output = run(kernel, "id -G | tr ' ' '\\n' | sort -n", 1)?;
+    let outside = Command::new("id").arg("-G").output()?.stdout;
+    let outside = String::from_utf8(outside)?;
+    let mut outside: Vec<u32> = outside
+        .split_whitespace()
+        .map(str::parse)
+        .collect::<Result<_, _>>()?;
+    outside.sort_unstable();
+    let inside: Vec<u32> = output
+        .lines
+        .iter()
+        .map(|(_, line)| line.parse())
+        .collect::<Result<_, _>>()?;
+    assert_eq!(inside, outside);
+    Ok(())
+}
+
+fn no_helpers(kernel: &Kernel) -> Result<(), Failed> {
+    // The program for core files, and that for what is asked of a module: root may name
+    // both without any right, and a kernel would start them with all.
+    let script = r#"cd /tmp
+                  printf '#!/bin/sh
+/bin/touch /lagometer/started
+/bin/mount -t hostfs none /mnt && /bin/touch /lagometer/mounted
+' > helper
+                  chmod 755 helper
+                  echo '|/tmp/helper' 2>/dev/null > /proc/sys/kernel/core_pattern
+                  echo /tmp/helper 2>/dev/null > /proc/sys/kernel/modprobe
+                  ulimit -c unlimited 2>/dev/null
+                  sh -c 'kill -SEGV $$' 2>/dev/null
+                  sleep 1; echo done"#;
+    let output = run(kernel, script, 1)?;
+    assert_eq!(output.text(), "done");
+    let share = output.ended.share();
+    assert!(!share.join("mounted").exists(), "a helper has rights");
+    assert!(!share.join("started").exists(), "a helper was started");
     Ok(())
 }
 
@@ -314,6 +398,7 @@ fn spinning(kernel: &Kernel) -> Result<(), Failed> {
         silence: Duration::from_secs(3),
         ..LIMITS
     };
+    let began = Instant::now();
     // No system call within the loop, and so no time.
     let stop = AtomicBool::new(false);
     let spins = job("echo before; sleep 1; while :; do :; done", Path::new("/"));
@@ -321,6 +406,12 @@ fn spinning(kernel: &Kernel) -> Result<(), Failed> {
     assert_eq!(output.text(), "before");
     assert_eq!(output.ended.outcome, Outcome::Cut(Cut::Silence));
     assert_eq!(output.ended.busy.as_deref(), Some("sh"));
+    // Its clock stands still, so it is not waited for as long as for one that can end.
+    assert!(
+        began.elapsed() < Duration::from_secs(15),
+        "{:?}",
+        began.elapsed()
+    );
     Ok(())
 }
 

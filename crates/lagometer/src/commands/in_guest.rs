@@ -99,6 +99,16 @@ pub(super) fn packets(ended: &Ended) -> Vec<u8> {
     bytes
 }
 
+/// Makes the file that a log of packets goes to, before anything is played.
+pub(super) fn make_capture(path: &Path) -> Result<(), Failure> {
+    create_private_file(path)
+        .map(drop)
+        .map_err(|why| Failure::Write {
+            path: path.to_owned(),
+            why,
+        })
+}
+
 /// Writes a guest's log of packets to where the user wants it.
 pub(super) fn save_packets(log: &[u8], path: &Path) -> Result<(), Failure> {
     if log.is_empty() {

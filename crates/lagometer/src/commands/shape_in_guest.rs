@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use lagometer_guest::{Cut, Ended, Kernel, Outcome};
 
-use super::in_guest::{self, packets, save_packets, who_computes};
+use super::in_guest::{self, make_capture, packets, save_packets, who_computes};
 use crate::cli::ShapeArguments;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -28,6 +28,7 @@ pub(super) fn shape_in_guest(arguments: &ShapeArguments) -> Result<ExitCode, Fai
         check_is_free(folder)?;
     }
     let kernel = in_guest::kernel(&arguments.guest)?;
+    make_places(arguments)?;
     let stop = interrupt::listen()?;
     announce(arguments, &kernel);
     let mut captured = Captured::new(arguments, true);
@@ -90,14 +91,34 @@ fn check_is_free(folder: &Path) -> Result<(), Failure> {
     )))
 }
 
-fn save_files(ended: &Ended, folder: &Path) -> Result<(), Failure> {
-    if ended.has_kept() {
-        return ended.copy_kept(folder).map_err(|why| Failure::Write {
-            path: folder.to_owned(),
-            why,
-        });
+/// Makes what is written at the end, so that it is known before anything is played if it
+/// cannot be.
+fn make_places(arguments: &ShapeArguments) -> Result<(), Failure> {
+    let failed = |path: &Path, why| Failure::Write {
+        path: path.to_owned(),
+        why,
+    };
+    if let Some(folder) = &arguments.keep {
+        fs::create_dir_all(folder).map_err(|why| failed(folder, why))?;
     }
-    note!("lagometer: no files are kept: the guest had to be ended");
+    arguments
+        .pcap
+        .as_ref()
+        .map_or(Ok(()), |path| make_capture(path))
+}
+
+fn save_files(ended: &Ended, folder: &Path) -> Result<(), Failure> {
+    if !ended.has_kept() {
+        note!("lagometer: no files are kept: the guest had to be ended");
+        return Ok(());
+    }
+    let omitted = ended.copy_kept(folder).map_err(|why| Failure::Write {
+        path: folder.to_owned(),
+        why,
+    })?;
+    if let Some(which) = omitted {
+        note!("lagometer: not all files are kept: {which}");
+    }
     Ok(())
 }
 
@@ -108,8 +129,9 @@ fn exit_code(arguments: &ShapeArguments, ended: &Ended) -> Result<ExitCode, Fail
         Outcome::Exited(code) => Ok(ExitCode::from(code as u8)),
         Outcome::Cut(Cut::Stopped) => {
             note!(
-                "lagometer: stopped with the clock at {:.6} s",
-                ended.at.as_secs_f64()
+                "lagometer: stopped with the clock at {:.6} s; {} had the processor",
+                ended.at.as_secs_f64(),
+                who_computes(ended),
             );
             Ok(ExitCode::from(INTERRUPTED))
         }
