@@ -48,7 +48,7 @@ impl Exit {
             }
             Self::Environment => {
                 "the environment lacks something: a permission, a port, a peer that answers, room \
-                 to write; one line says what and how to mend it"
+                 to write, real time for a guest; one line says what and how to mend it"
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, Subcommand};
@@ -38,8 +39,17 @@ pub(crate) struct GuestFlags {
     #[arg(long, value_name = "VERSION|NAME")]
     pub(crate) kernel: Option<String>,
     /// How long a guest of `--testbed kernel` may take in real time
-    #[arg(long, value_name = "TIME", default_value = "1 h")]
+    #[arg(long, value_name = "TIME", default_value = "1 h", value_parser = real_limit)]
     pub(crate) real_limit: Span,
+}
+
+/// A limit in real time, which leaves a guest the time to boot.
+fn real_limit(text: &str) -> Result<Span, String> {
+    let span: Span = text.parse().map_err(|why| format!("{why}"))?;
+    if span.duration() < Duration::from_secs(1) {
+        return Err("a guest needs a second to boot: at least `1 s`".to_owned());
+    }
+    Ok(span)
 }
 
 /// What is done within a guest.

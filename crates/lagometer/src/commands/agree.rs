@@ -34,6 +34,7 @@ pub(crate) fn agree(arguments: &AgreeArguments) -> Result<ExitCode, Failure> {
         [all] if all == "all" => lagometer_link::catalogue::names().map(Some).collect(),
         named => named.iter().map(|name| Some(name.as_str())).collect(),
     };
+    check(arguments, &networks)?;
     let is_asked = |testbed| arguments.testbed.contains(&testbed);
     if is_asked(Testbed::Emu) {
         emulated::acquire_permission()?;
@@ -53,6 +54,31 @@ pub(crate) fn agree(arguments: &AgreeArguments) -> Result<ExitCode, Failure> {
         }
     }
     Ok(Exit::of(holds).into())
+}
+
+/// Refuses what cannot be played or kept, before anything is played.
+fn check(arguments: &AgreeArguments, networks: &[Option<&str>]) -> Result<(), Failure> {
+    let testbeds = &arguments.testbed;
+    for (nth, testbed) in testbeds.iter().enumerate() {
+        if testbeds[..nth].contains(testbed) {
+            return Err(Failure::Input(format!(
+                "--testbed names `{}` twice: once is enough",
+                testbed.name()
+            )));
+        }
+    }
+    if let Some(folder) = arguments.keep.as_ref().filter(|folder| !folder.is_dir()) {
+        return Err(Failure::Input(format!(
+            "{}: --keep needs a folder that is there",
+            folder.display()
+        )));
+    }
+    for &network in networks {
+        for &testbed in testbeds.iter().chain([&arguments.against]) {
+            resolved(&ask(arguments, network, testbed))?;
+        }
+    }
+    Ok(())
 }
 
 /// Refuses what is for one testbed beside another, and not for three.
@@ -200,5 +226,6 @@ fn in_kernel(
     };
     let (seeds, at_once) = (&options.seeds, options.threads);
     let found = in_guests::play(&errand, &kernel, seeds, at_once, &|_| {}, stop)?;
+    found.check_whole()?;
     Ok((found.seeds, found.audit))
 }

@@ -91,6 +91,7 @@ pub(super) fn played(
     };
     let (seeds, at_once) = (&options.seeds, options.threads);
     let found = in_guests::play(&errand, kernel, seeds, at_once, &|_| {}, stop)?;
+    found.check_whole()?;
     found.packets.check()?;
     let fitted = fit_phases(&sim, &mut runs, (&sockets, &found.seeds))?;
     Ok(Both {

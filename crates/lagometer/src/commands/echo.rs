@@ -76,10 +76,7 @@ pub(super) fn measure_over(
     document.echo = Some(echo);
     instrument::note_end(&mut document, &ended);
     instrument::note_corrupt(&mut document, corrupt);
-    Ok(Measured {
-        document,
-        gone: instrument::gone(ended),
-    })
+    Ok(Measured::new(document, instrument::gone(ended)))
 }
 
 fn settings(arguments: &EchoArguments) -> Settings {

@@ -32,10 +32,26 @@ pub(super) struct InGuests {
     pub(super) audit: Option<Audit>,
     /// The longest that a guest took, by its own clock.
     pub(super) longest: Duration,
+    /// Of the first guest that was ended at a limit, why; what it had found until then
+    /// is among the rest.
+    pub(super) cut_at_limit: Option<String>,
     /// The first seed's packets, where they were asked for.
     pub(super) packets: Packets,
     /// The first seed's logs of connections, where they were asked for.
     pub(super) qlog: GuestLogs,
+}
+
+impl InGuests {
+    /// Refuses what is not whole because a guest was ended at a limit.
+    pub(super) fn check_whole(&self) -> Result<(), Failure> {
+        check_whole(self.cut_at_limit.clone())
+    }
+}
+
+/// Refuses what a guest found that was ended at a limit, with the reason that
+/// [`cut_at_limit`] gives.
+pub(super) fn check_whole(cut: Option<String>) -> Result<(), Failure> {
+    cut.map_or(Ok(()), |why| Err(Failure::Environment(why)))
 }
 
 /// The log of one seed's packets.
@@ -91,6 +107,7 @@ struct OneSeed {
     log: Vec<u8>,
     qlog: GuestLogs,
     at: Duration,
+    cut_at_limit: Option<String>,
 }
 
 /// Plays every seed in a guest of its own, `at_once` of them at a time.
@@ -150,6 +167,7 @@ fn merge(found: impl Iterator<Item = Result<OneSeed, Failure>>) -> Result<InGues
         seeds: Vec::new(),
         audit: None,
         longest: Duration::ZERO,
+        cut_at_limit: None,
         packets: Packets::default(),
         qlog: GuestLogs::default(),
     };
@@ -159,6 +177,7 @@ fn merge(found: impl Iterator<Item = Result<OneSeed, Failure>>) -> Result<InGues
             log,
             qlog,
             at,
+            cut_at_limit,
         } = one?;
         if merged.seeds.is_empty() {
             merged.packets = Packets {
@@ -169,6 +188,7 @@ fn merge(found: impl Iterator<Item = Result<OneSeed, Failure>>) -> Result<InGues
             merged.qlog = qlog;
         }
         merged.longest = merged.longest.max(at);
+        merged.cut_at_limit = merged.cut_at_limit.or(cut_at_limit);
         merged.seeds.extend(found.seed.map(SeedRun::from));
         if let Some(audit) = found.audit {
             keep_audit(&mut merged.audit, audit);
@@ -213,6 +233,7 @@ fn play_seed(
         found,
         log,
         at: ended.at,
+        cut_at_limit: cut_at_limit(seed, &ended),
     })
 }
 
@@ -238,7 +259,7 @@ fn connection_logs(found: &Found, ended: &Ended) -> Result<GuestLogs, Failure> {
 }
 
 /// What a guest found, which is read from to its end; of one that had to be ended,
-/// what it had found until then.
+/// what it had found until then, which [`cut_at_limit`] reports.
 pub(super) fn found_by<T: DeserializeOwned>(
     visit: Visit<'_>,
     on_line: &mut dyn FnMut(&Said<'_>),
@@ -257,11 +278,15 @@ pub(super) fn found_by<T: DeserializeOwned>(
         .open_shared(FOUND)
         .ok()
         .and_then(|file| serde_json::from_reader(BufReader::new(file)).ok());
-    if let Outcome::Cut(why @ (Cut::Time | Cut::Silence)) = ended.outcome {
-        note!("lagometer: {}", about_cut(seed, why, &ended));
-    }
     match found {
-        Some(found) => Ok((found, ended)),
+        Some(found) => {
+            if ended.outcome == Outcome::Cut(Cut::Stopped)
+                && let Some(thread) = &ended.busy
+            {
+                note!("lagometer: the guest of seed {seed} was at its thread `{thread}`");
+            }
+            Ok((found, ended))
+        }
         None => Err(nothing_found(seed, &ended, last.as_deref())),
     }
 }
@@ -301,29 +326,34 @@ fn flags(ask: &Ask<'_>) -> Vec<String> {
     words
 }
 
-fn about_cut(seed: u64, why: Cut, ended: &Ended) -> String {
+/// Why a guest was ended if that was at a limit: what it found is of the time before.
+pub(super) fn cut_at_limit(seed: u64, ended: &Ended) -> Option<String> {
     let at = ended.at.as_secs_f64();
-    match why {
-        Cut::Silence => format!(
+    match ended.outcome {
+        Outcome::Cut(Cut::Silence) => Some(format!(
             "the guest of seed {seed} was ended: it said nothing for {} s, with its clock at \
              {at:.1} s; {} computes without ever sleeping",
             SILENCE.as_secs(),
             who_computes(ended),
-        ),
-        Cut::Time | Cut::Stopped => format!(
+        )),
+        Outcome::Cut(Cut::Time) => Some(format!(
             "the guest of seed {seed} was ended at its limit, with its clock at {at:.1} s; \
              --real-limit gives it longer"
-        ),
+        )),
+        Outcome::Cut(Cut::Stopped) | Outcome::Exited(_) => None,
     }
 }
 
 fn nothing_found(seed: u64, ended: &Ended, last: Option<&str>) -> Failure {
     let last = last.unwrap_or("nothing");
-    let how = match ended.outcome {
-        Outcome::Exited(code) => format!("ended with code {code}"),
-        Outcome::Cut(_) => "was ended before it had found anything".to_owned(),
-    };
-    Failure::Environment(format!("the guest of seed {seed} {how}; it said: {last}"))
+    let how = cut_at_limit(seed, ended).unwrap_or_else(|| match ended.outcome {
+        Outcome::Exited(code) => format!("the guest of seed {seed} ended with code {code}"),
+        Outcome::Cut(_) => format!(
+            "the guest of seed {seed} was stopped before it had found anything, at {}",
+            who_computes(ended)
+        ),
+    });
+    Failure::Environment(format!("{how}; it said: {last}"))
 }
 
 /// Puts the kernel into the run's document.

@@ -22,7 +22,7 @@ use lagometer_testbed::{Emulated, Testbed, keep_audit};
 use serde::{Deserialize, Serialize};
 
 use super::in_guest::{self, Visit};
-use super::in_guests::{each_seed, found_by, label};
+use super::in_guests::{check_whole, cut_at_limit, each_seed, found_by, label};
 use super::named::find_plain_network;
 use super::run::processors;
 use super::{acquire_permission, emulation_failure};
@@ -33,12 +33,31 @@ use crate::{instrument, interrupt, output, remote_end};
 /// Where the remote end of a guest listens.
 const PORT: u16 = 7000;
 
-/// What an instrument found, and whether its remote end went away meanwhile.
+/// What an instrument found, and what kept it from finding all.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Measured {
     pub(crate) document: Document,
-    /// Why, in words.
+    /// Why its remote end went away meanwhile, if it did.
     pub(crate) gone: Option<String>,
+    /// Why its guest was ended at a limit, if it was.
+    pub(crate) cut: Option<String>,
+}
+
+impl Measured {
+    /// All of it; `gone` says why it is not, if the remote end went away.
+    pub(crate) const fn new(document: Document, gone: Option<String>) -> Self {
+        Self {
+            document,
+            gone,
+            cut: None,
+        }
+    }
+
+    /// The exit code for how the measuring ended.
+    pub(super) fn outcome(self) -> Result<ExitCode, Failure> {
+        check_whole(self.cut)?;
+        instrument::outcome(self.gone)
+    }
 }
 
 /// Refuses what has no meaning on the testbed that is asked for.
@@ -105,7 +124,7 @@ pub(super) fn measure_and_show(
     };
     let (json, html) = (results.json.as_ref(), results.html.as_ref());
     output::show(&measured.document, json, html)?;
-    instrument::outcome(measured.gone)
+    measured.outcome()
 }
 
 /// Plays this very command in a guest for each seed that is asked for, and makes one
@@ -122,11 +141,13 @@ pub(super) fn play(path: &PathArguments) -> Result<Measured, Failure> {
         play_seed(path, &kernel, seed, stop)
     });
     let mut documents = Vec::new();
-    let (mut audit, mut gone, mut longest) = (None, None, Duration::ZERO);
+    let (mut audit, mut gone, mut cut) = (None, None, None);
+    let mut longest = Duration::ZERO;
     for (&seed, found) in seeds.iter().zip(found) {
         let (mut measured, took) = found?;
         longest = longest.max(took);
         gone = gone.or(measured.gone);
+        cut = cut.or(measured.cut);
         if let Some(of_seed) = measured.document.audit.take() {
             keep_audit(&mut audit, of_seed);
         }
@@ -154,7 +175,11 @@ pub(super) fn play(path: &PathArguments) -> Result<Measured, Failure> {
         }
     }
     label(&mut document, &kernel);
-    Ok(Measured { document, gone })
+    Ok(Measured {
+        document,
+        gone,
+        cut,
+    })
 }
 
 /// The document of all seeds, with its verdict; of a single one it is that one's.
@@ -206,7 +231,8 @@ fn play_seed(
             note!("seed {seed}: {}", said.text());
         }
     };
-    let (measured, ended): (Measured, _) = found_by(visit, on_line, stop)?;
+    let (mut measured, ended): (Measured, _) = found_by(visit, on_line, stop)?;
+    measured.cut = cut_at_limit(seed, &ended);
     Ok((measured, ended.at))
 }
 

@@ -37,6 +37,7 @@ pub(crate) fn replay(arguments: &BundleArguments) -> Result<ExitCode, Failure> {
     announce(&resolved, &options);
     let progress = Progress::new(total_play(&resolved, &options));
     let on_played = |played| progress.played(played);
+    let mut whole = Ok(());
     let (seeds, audit, wall) = match &kernel {
         None => (
             play(&resolved, &options, &on_played, stop),
@@ -53,6 +54,7 @@ pub(crate) fn replay(arguments: &BundleArguments) -> Result<ExitCode, Failure> {
             };
             let (seeds, at_once) = (&options.seeds, options.threads);
             let found = in_guests::play(&errand, kernel, seeds, at_once, &on_played, stop)?;
+            whole = found.check_whole();
             (found.seeds, found.audit, found.longest)
         }
     };
@@ -69,6 +71,7 @@ pub(crate) fn replay(arguments: &BundleArguments) -> Result<ExitCode, Failure> {
         in_guests::label(&mut document, kernel);
     }
     output::show(&document, arguments.json.as_ref(), arguments.html.as_ref())?;
+    whole?;
     let (then, now) = (&bundle.recipe.version, env!("CARGO_PKG_VERSION"));
     if document.partial {
         note!("lagometer: cut short, so whether it found the same is not known");

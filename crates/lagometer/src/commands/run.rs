@@ -76,6 +76,11 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let kernel = (testbed == Testbed::Kernel)
         .then(|| in_guest::kernel(&arguments.guest))
         .transpose()?;
+    if kernel.is_some()
+        && let Some(path) = &arguments.pcap
+    {
+        in_guest::make_capture(path)?;
+    }
     let stop = interrupt::listen()?;
     let started = SystemTime::now();
     let host = host(testbed);
@@ -86,6 +91,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     let mut path = None;
     let mut guests_wall = None;
     let mut of_guest = GuestLogs::default();
+    let mut whole = Ok(());
     let captured;
     let (seeds, audit) = match (testbed, &remote, &kernel) {
         (_, Some(remote), _) => {
@@ -104,6 +110,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         (_, _, Some(kernel)) => {
             let found = play_in_guests(&ask, arguments, kernel, &options, &on_played, stop)?;
             captured = save_capture(arguments, &found);
+            whole = found.check_whole();
             guests_wall = Some(found.longest);
             of_guest = found.qlog;
             (found.seeds, found.audit)
@@ -134,7 +141,8 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     }
     let shown = finish(arguments, &resolved, &document, baseline.as_ref());
     // What was found is not lost with what was to be written beside it.
-    Failure::unless(shown, captured.err().into_iter().chain(logged.err()))
+    let beside = [whole, captured, logged].into_iter();
+    Failure::unless(shown, beside.filter_map(Result::err))
 }
 
 /// The machine. Its noise has no part in what is played in virtual time, nor may it in a

@@ -24,21 +24,27 @@ pub(crate) fn speed(arguments: &SpeedArguments) -> Result<ExitCode, Failure> {
     let plan = plan(arguments)?;
     lanes(arguments, &plan)?;
     check(arguments)?;
-    let document = if arguments.path.testbed == Testbed::Kernel {
-        instrument_in_guest::play(&arguments.path)?.document
+    let measured = if arguments.path.testbed == Testbed::Kernel {
+        instrument_in_guest::play(&arguments.path)?
     } else {
         let (remote, _own) = reach(arguments)?;
-        measure_over(arguments, &remote, interrupt::listen()?)?.document
+        measure_over(arguments, &remote, interrupt::listen()?)?
     };
-    output::show(&document, arguments.json.as_ref(), arguments.html.as_ref())?;
-    let mut code = ExitCode::SUCCESS;
+    let document = &measured.document;
+    output::show(document, arguments.json.as_ref(), arguments.html.as_ref())?;
+    let mut has_failed = false;
     for lane in &document.lanes {
         if let Some(why) = &lane.failure {
             note!("lagometer: lane `{}`: {why}", lane.lane);
-            code = Exit::Environment.into();
+            has_failed = true;
         }
     }
-    Ok(code)
+    let code = measured.outcome()?;
+    Ok(if has_failed {
+        Exit::Environment.into()
+    } else {
+        code
+    })
 }
 
 /// Refuses what has no meaning on the testbed.
@@ -71,10 +77,7 @@ pub(super) fn measure_over(
     document.verdict = Some(lagometer_results::speed_verdict(&found));
     document.warnings = warnings(&found);
     document.lanes = found;
-    Ok(Measured {
-        document,
-        gone: None,
-    })
+    Ok(Measured::new(document, None))
 }
 
 /// Measures one lane after another, reporting each half second.

@@ -104,8 +104,5 @@ pub(super) fn measure_over(
     document.sweep = Some(sweep);
     instrument::note_end(&mut document, &ended);
     instrument::note_corrupt(&mut document, corrupt);
-    Ok(Measured {
-        document,
-        gone: instrument::gone(ended),
-    })
+    Ok(Measured::new(document, instrument::gone(ended)))
 }

@@ -328,6 +328,7 @@ fn a_guest_at_its_limit_ends_with_what_it_has_and_says_so() {
     let output = play(&["--lanes", "udp", "--for", "50h", "--real-limit", "3s"]);
     let said = said(&output);
     assert!(said.contains("--real-limit"), "{said}");
+    assert_eq!(output.status.code(), Some(3), "{said}");
     let document: Value = serde_json::from_slice(&output.stdout).expect(&said);
     assert_eq!(document["partial"], true);
 }

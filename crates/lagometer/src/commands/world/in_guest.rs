@@ -16,7 +16,7 @@ use super::emulated::{self, FoundWorlds, Place};
 use super::{asked_players, finish, over_networks, prepare};
 use crate::cli::WorldArguments;
 use crate::commands::in_guest::{self, Visit, save_packets};
-use crate::commands::in_guests::{SILENCE, found_by, label};
+use crate::commands::in_guests::{SILENCE, check_whole, cut_at_limit, found_by, label};
 use crate::failure::Failure;
 use crate::guest::PACKETS;
 use crate::{instrument, interrupt};
@@ -31,6 +31,9 @@ pub(super) fn play_in_guest(
     // What is wrong with them is said before a guest boots.
     over_networks::cells(scenario, players, arguments)?;
     let kernel = in_guest::kernel(&arguments.guest)?;
+    if let Some(path) = &arguments.pcap {
+        in_guest::make_capture(path)?;
+    }
     let stop = interrupt::listen()?;
     let started = SystemTime::now();
     let visit = Visit {
@@ -61,7 +64,9 @@ pub(super) fn play_in_guest(
     let shown = finish(scenario, arguments, document, worlds);
     let cut = found.log.and_then(|log| log.failure);
     let cut = cut.map(|why| Failure::Environment(format!("the guest's log of packets: {why}")));
-    Failure::unless(shown, cut.into_iter().chain(captured.err()))
+    let whole = check_whole(cut_at_limit(scenario.seed, &ended));
+    let beside = whole.err().into_iter().chain(cut).chain(captured.err());
+    Failure::unless(shown, beside)
 }
 
 /// Computing takes no time in a guest, and so there is nothing to say of it.
