@@ -106,7 +106,7 @@ mod tests {
         fs::create_dir(&folder).unwrap();
         File::create(folder.join(LOCK)).unwrap();
         fs::create_dir(folder.join("sealed")).unwrap();
-        fs::set_permissions(folder.join("sealed"), Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(folder.join("sealed"), Permissions::from_mode(0o000)).unwrap();
         folder
     }
 
@@ -118,7 +118,7 @@ mod tests {
         fs::create_dir_all(&sealed).unwrap();
         fs::write(sealed.join("file"), "x").unwrap();
         for folder in [&sealed, &folder.path().join("sealed")] {
-            fs::set_permissions(folder, Permissions::from_mode(0)).unwrap();
+            fs::set_permissions(folder, Permissions::from_mode(0o000)).unwrap();
         }
         drop(folder);
         assert_eq!(folders(place.path()), 0);

@@ -15,6 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
+use rustix::process::Gid;
 
 use crate::command::end_group;
 use crate::copy::copy_tree;
@@ -189,7 +190,7 @@ impl Guest<'_> {
             user: User {
                 uid: rustix::process::geteuid().as_raw(),
                 gid: rustix::process::getegid().as_raw(),
-                groups: groups.into_iter().map(|group| group.as_raw()).collect(),
+                groups: groups.into_iter().map(Gid::as_raw).collect(),
             },
         };
         let text = serde_json::to_vec(&errand)

@@ -304,7 +304,7 @@ fn groups(kernel: &Kernel) -> Result<(), Failed> {
 fn no_helpers(kernel: &Kernel) -> Result<(), Failed> {
     // The program for core files, and that for what is asked of a module: root may name
     // both without any right, and a kernel would start them with all.
-    let script = r#"cd /tmp
+    let script = r"cd /tmp
                   printf '#!/bin/sh
 /bin/touch /lagometer/started
 /bin/mount -t hostfs none /mnt && /bin/touch /lagometer/mounted
@@ -314,7 +314,7 @@ fn no_helpers(kernel: &Kernel) -> Result<(), Failed> {
                   echo /tmp/helper 2>/dev/null > /proc/sys/kernel/modprobe
                   ulimit -c unlimited 2>/dev/null
                   sh -c 'kill -SEGV $$' 2>/dev/null
-                  sleep 1; echo done"#;
+                  sleep 1; echo done";
     let output = run(kernel, script, 1)?;
     assert_eq!(output.text(), "done");
     let share = output.ended.share();

@@ -1,37 +1,26 @@
 //! `lagometer run`: an experiment, played and shown.
 
+mod place;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
 
-use lagometer_emu::LogSummary;
-use lagometer_guest::Kernel;
 use lagometer_instruments::machine;
-use lagometer_lab::emu::EmuOptions;
-use lagometer_lab::live::RunWatch;
-use lagometer_lab::net::NetOptions;
-use lagometer_lab::sim::SimCapture;
-use lagometer_lab::{
-    Bundle, Plan, Resolved, RunContext, RunOptions, SeedRun, assemble, play_captured,
-};
+use lagometer_lab::{Bundle, Plan, Resolved, RunContext, RunOptions, assemble};
 use lagometer_results::{Document, Host};
 use lagometer_testbed::Testbed;
-use lagometer_units::{Span, create_private_file};
+use lagometer_units::Span;
 
-use super::emulated;
 use super::gate::{Earlier, hold};
-use super::in_guest::{self, save_packets};
-use super::in_guests::{self, Errand, InGuests, What};
 use super::named::{Ask, resolved};
-use super::qlog::GuestLogs;
 use super::run_live::Shown;
-use super::{over_nats, over_net, prices, qlog};
+use super::{in_guests, over_net, prices, qlog};
 use crate::cli::{RunArguments, kinds};
 use crate::failure::Failure;
 use crate::overwriting::Files;
-use crate::{interrupt, output, remote_end};
+use crate::{interrupt, output};
+use place::Place;
 
 /// Plays an experiment and shows what was found.
 pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
@@ -67,81 +56,35 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         over_net::check_capture(&resolved, path)?;
     }
     let logs = qlog::begin(arguments.qlog.as_deref(), &mut resolved, &options, testbed)?;
-    let remote = is_net
-        .then(|| remote_end::reach(&arguments.remote))
-        .transpose()?;
-    if testbed == Testbed::Emu {
-        emulated::acquire_permission()?;
-    }
-    let kernel = (testbed == Testbed::Kernel)
-        .then(|| in_guest::kernel(&arguments.guest))
-        .transpose()?;
-    if kernel.is_some()
-        && let Some(path) = &arguments.pcap
-    {
-        in_guest::make_capture(path)?;
-    }
+    let place = Place::prepare(arguments, testbed)?;
     let stop = interrupt::listen()?;
     let started = SystemTime::now();
     let host = host(testbed);
     announce(&resolved, &options);
     let shown = Shown::start(arguments.live.live, &resolved, &options, testbed);
     let began = Instant::now();
-    let on_played = |played| shown.played(played);
-    let mut path = None;
-    let mut guests_wall = None;
-    let mut of_guest = GuestLogs::default();
-    let mut whole = Ok(());
-    let captured;
-    let (seeds, audit) = match (testbed, &remote, &kernel) {
-        (_, Some(remote), _) => {
-            let options = over_a_path(arguments, &options, shown.lanes());
-            let found = over_net::play(&resolved, &options, remote, &on_played, stop)?;
-            captured = report_capture(found.log.as_ref());
-            path = Some(over_net::Path::of(&found, remote));
-            (found.seeds, None)
-        }
-        (Testbed::Emu | Testbed::Relay, ..) => {
-            let options = emulation(arguments, &options, testbed, shown.lanes());
-            let found = emulated::play(&resolved, &options, &on_played, stop)?;
-            captured = report_capture(found.log.as_ref());
-            (found.seeds, found.audit)
-        }
-        (_, _, Some(kernel)) => {
-            let found = play_in_guests(&ask, arguments, kernel, &options, &on_played, stop)?;
-            captured = save_capture(arguments, &found);
-            whole = found.check_whole();
-            guests_wall = Some(found.longest);
-            of_guest = found.qlog;
-            (found.seeds, found.audit)
-        }
-        _ => {
-            let (seeds, log) = play_in_sim(arguments, &resolved, &options, &on_played, stop)?;
-            captured = report_capture(log.as_ref());
-            (seeds, None)
-        }
-    };
+    let played = place.play(arguments, &ask, &resolved, &options, &shown, stop)?;
     shown.finish();
-    let logged = logs.map_or(Ok(()), |logs| logs.report(of_guest));
+    let logged = logs.map_or(Ok(()), |logs| logs.report(played.guest_logs));
     let took = began.elapsed();
-    announce_pace(guests_wall, took);
+    announce_pace(played.guests_wall, took);
     let context = RunContext {
         started,
-        wall: guests_wall.unwrap_or(took),
+        wall: played.guests_wall.unwrap_or(took),
         host,
         testbed: Some(testbed),
-        audit,
+        audit: played.audit,
     };
-    let mut document = assemble(&resolved, &options.seeds, seeds, context);
-    if let Some(path) = path {
+    let mut document = assemble(&resolved, &options.seeds, played.seeds, context);
+    if let Some(path) = played.path {
         path.report_in(&mut document);
     }
-    if let Some(kernel) = &kernel {
+    if let Some(kernel) = &place.kernel {
         in_guests::label(&mut document, kernel);
     }
     let shown = finish(arguments, &resolved, &document, baseline.as_ref());
     // What was found is not lost with what was to be written beside it.
-    let beside = [whole, captured, logged].into_iter();
+    let beside = [played.whole, played.captured, logged].into_iter();
     Failure::unless(shown, beside.filter_map(Result::err))
 }
 
@@ -152,12 +95,6 @@ fn host(testbed: Testbed) -> Host {
         Testbed::Sim | Testbed::Kernel => machine::named(),
         _ => machine::measured(),
     }
-}
-
-/// Says what became of the capture, if there was to be one; it is a failure if it ended
-/// early.
-fn report_capture(log: Option<&LogSummary>) -> Result<(), Failure> {
-    log.map_or(Ok(()), super::shape::report_log)
 }
 
 /// Says how long it took, and by the clock of guests where there were any.
@@ -208,63 +145,6 @@ fn files(arguments: &RunArguments) -> Files<'_> {
     }
 }
 
-/// How a run over a real path is carried out.
-fn over_a_path(
-    arguments: &RunArguments,
-    options: &RunOptions,
-    lanes: Option<Arc<RunWatch>>,
-) -> NetOptions {
-    NetOptions {
-        seeds: options.seeds.clone(),
-        pcap: arguments.pcap.clone(),
-        watch: lanes,
-    }
-}
-
-/// How an emulated run is carried out.
-fn emulation(
-    arguments: &RunArguments,
-    options: &RunOptions,
-    testbed: Testbed,
-    lanes: Option<Arc<RunWatch>>,
-) -> EmuOptions {
-    EmuOptions {
-        testbed,
-        seeds: options.seeds.clone(),
-        ipv6: arguments.ipv6,
-        pcap: arguments.pcap.clone(),
-        tries: 1,
-        watch: lanes,
-    }
-}
-
-/// Plays every seed in virtual time: here, or on workers that NATS joins.
-fn play_in_sim(
-    arguments: &RunArguments,
-    resolved: &Resolved,
-    options: &RunOptions,
-    progress: &(dyn Fn(Duration) + Sync),
-    stop: &AtomicBool,
-) -> Result<(Vec<SeedRun>, Option<LogSummary>), Failure> {
-    if let Some(urls) = &arguments.nats {
-        let reached = &arguments.reached;
-        let seeds = over_nats::play(urls, reached, resolved, options, progress, stop)?;
-        return Ok((seeds, None));
-    }
-    let Some(path) = &arguments.pcap else {
-        let seeds = play_captured(resolved, options, None, progress, stop);
-        return Ok((seeds, None));
-    };
-    let mut file = create_private_file(path).map_err(|why| Failure::Write {
-        path: path.clone(),
-        why,
-    })?;
-    let names = resolved.lanes.iter().map(|lane| &*lane.name);
-    let capture = SimCapture::new(&mut file, names);
-    let seeds = play_captured(resolved, options, Some(&capture), progress, stop);
-    Ok((seeds, Some(capture.finish(path))))
-}
-
 /// The earlier run to hold this one against, and where it stands, if there is one.
 fn baseline(arguments: &RunArguments) -> Result<Option<(&PathBuf, Document)>, Failure> {
     let path = arguments.baseline.as_ref();
@@ -300,35 +180,6 @@ fn write_bundle(path: &Path, resolved: &Resolved, document: &Document) -> Result
 fn page_path(arguments: &RunArguments, experiment: &str) -> Option<PathBuf> {
     let usual = format!("lagometer-{experiment}.html");
     output::page_path(arguments.html.as_ref(), arguments.no_html, usual)
-}
-
-/// Writes the packets of a guest to where the user wants them, if anywhere.
-fn save_capture(arguments: &RunArguments, found: &InGuests) -> Result<(), Failure> {
-    let Some(path) = &arguments.pcap else {
-        return Ok(());
-    };
-    let saved = save_packets(&found.packets.log, path);
-    found.packets.check().and(saved)
-}
-
-/// Plays every seed in a guest of its own.
-fn play_in_guests(
-    ask: &Ask<'_>,
-    arguments: &RunArguments,
-    kernel: &Kernel,
-    options: &RunOptions,
-    progress: &(dyn Fn(Duration) + Sync),
-    stop: &AtomicBool,
-) -> Result<InGuests, Failure> {
-    let errand = Errand {
-        what: What::Asked(ask),
-        ipv6: arguments.ipv6,
-        is_logged: arguments.pcap.is_some(),
-        has_qlog: arguments.qlog.is_some(),
-        real_limit: arguments.guest.real_limit.duration(),
-    };
-    let (seeds, at_once) = (&options.seeds, options.threads);
-    in_guests::play(&errand, kernel, seeds, at_once, progress, stop)
 }
 
 /// How much each lane plays in virtual time where nobody says how many seeds:
