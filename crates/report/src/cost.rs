@@ -54,14 +54,16 @@ pub(crate) fn note(cost: &PlayerCost) -> String {
     } else {
         "players a core: not measured here, as virtual time has no processor"
     };
-    let of = if cost
-        .money
-        .iter()
-        .any(|money| money.server_per_hour.is_some())
-    {
+    let has_server = |money: &Money| money.server_per_hour.is_some();
+    let is_any_with_server = cost.money.iter().any(has_server);
+    let of = if is_any_with_server {
         "traffic and that time"
     } else {
         "traffic alone"
+    };
+    let list = |money: &Money| {
+        let is_without = is_any_with_server && !has_server(money);
+        list(money, if is_without { ", traffic alone" } else { "" })
     };
     let lists: Vec<String> = cost.money.iter().map(list).collect();
     let prices = match lists.as_slice() {
@@ -74,8 +76,11 @@ pub(crate) fn note(cost: &PlayerCost) -> String {
     format!("a player's hour on the wire, headers included · {server}{prices}")
 }
 
-fn list(money: &Money) -> String {
-    format!("{} of {} ({})", money.prices, money.dated, money.source)
+fn list(money: &Money, but: &str) -> String {
+    format!(
+        "{} of {} ({}){but}",
+        money.prices, money.dated, money.source
+    )
 }
 
 /// In one line, for where there is no table.

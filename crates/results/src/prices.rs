@@ -43,10 +43,20 @@ pub struct Prices {
 }
 
 /// The lists that are built in: every file of `prices/`.
-const BUILT_IN: &[(&str, &str)] = &[(
-    "prices/fly-io.toml",
-    include_str!("../../../prices/fly-io.toml"),
-)];
+const BUILT_IN: &[(&str, &str)] = &[
+    (
+        "prices/fly-io.toml",
+        include_str!("../../../prices/fly-io.toml"),
+    ),
+    (
+        "prices/google-premium.toml",
+        include_str!("../../../prices/google-premium.toml"),
+    ),
+    (
+        "prices/hetzner.toml",
+        include_str!("../../../prices/hetzner.toml"),
+    ),
+];
 
 /// Bytes for which traffic is priced.
 const GB: f64 = 1e9;
