@@ -10,7 +10,7 @@ mod junit;
 mod markdown;
 
 use lagometer_results::{
-    BudgetResult, Decision, Document, Lane, Shift, ShiftFinding, against_baseline,
+    BudgetResult, Decision, Document, FEWEST_SEEDS, Lane, Shift, ShiftFinding, against_baseline,
 };
 use lagometer_units::Share;
 use thiserror::Error;
@@ -144,6 +144,26 @@ impl Gate {
     /// ms, now 190 ms`.
     pub fn failures(&self) -> impl Iterator<Item = String> {
         self.failed().map(Check::line)
+    }
+
+    /// Of how many figures nothing can be said against the baseline, and how to mend it,
+    /// in a sentence; nothing where something can be said of all. What cannot be decided
+    /// fails nothing, so a gate that is silent about it would be taken to hold.
+    #[must_use]
+    pub fn unknown(&self) -> Option<String> {
+        let compared = |check: &&Check| check.asked_by == AskedBy::Baseline;
+        let of = |outcome| {
+            let checks = self.checks.iter().filter(compared);
+            checks.filter(|check| check.outcome == outcome).count()
+        };
+        let unknown = of(Outcome::Undecided);
+        (unknown > 0).then(|| {
+            let all = self.checks.iter().filter(compared).count();
+            format!(
+                "nothing can be said of {unknown} of {all} comparisons with the baseline: too \
+                 little was played for them; play the same seeds in both, {FEWEST_SEEDS} or more"
+            )
+        })
     }
 
     /// How many checks there were, in a sentence: `17 of 18 checks hold, 1

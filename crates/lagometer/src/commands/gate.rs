@@ -41,6 +41,9 @@ pub(crate) fn hold(
     })?;
     let against = name.map_or_else(String::new, |name| format!("against {name}: "));
     note!("lagometer: {against}{}", gate.summary());
+    if let Some(unknown) = gate.unknown() {
+        note!("lagometer: {unknown}");
+    }
     for failure in gate.failures() {
         note!("lagometer: does not hold: {failure}");
     }

@@ -23,6 +23,9 @@ pub(super) fn summary(gate: &Gate) -> String {
         },
         gate.summary(),
     );
+    if let Some(unknown) = gate.unknown() {
+        append!(text, "\n**Undecided**: {}.\n", escaped(&unknown));
+    }
     let listed: Vec<&Check> = gate
         .checks
         .iter()

@@ -4,6 +4,11 @@ use lagometer_results::Document;
 /// A run of one lane with a budget, `late_pct` per cent of whose messages come
 /// late under every one of eight seeds.
 fn run(late_pct: u64) -> Document {
+    run_of(8, late_pct)
+}
+
+/// The same of so many seeds.
+fn run_of(seeds: u64, late_pct: u64) -> Document {
     use lagometer_results::{Budget, MessageRecord, Metric, SeedRun, evaluate, figures};
     use lagometer_units::Time;
     use std::time::Duration;
@@ -16,7 +21,7 @@ fn run(late_pct: u64) -> Document {
         }"#,
     )
     .unwrap();
-    let records: Vec<Vec<MessageRecord>> = (0..8)
+    let records: Vec<Vec<MessageRecord>> = (0..seeds)
         .map(|seed| {
             let record = |index: u64| {
                 let intended = Time::from_millis(index * 50);
@@ -57,6 +62,20 @@ fn a_run_holds_against_itself() {
     let all = gate.checks.len();
     assert!(all > 4, "{all}");
     assert_eq!(gate.summary(), format!("{all} of {all} checks hold"));
+}
+
+#[test]
+fn of_how_much_nothing_can_be_said_is_not_passed_over() {
+    assert_eq!(against(&run(6), &run(3)).unwrap().unknown(), None);
+    // Much worse, and too little played to be sure of it.
+    let gate = against(&run_of(2, 8), &run_of(2, 3)).unwrap();
+    assert!(gate.holds());
+    let said = gate
+        .unknown()
+        .expect("two seeds of half a minute say little");
+    assert!(said.starts_with("nothing can be said of "), "{said}");
+    assert!(gate.markdown().contains(&said), "{}", gate.markdown());
+    assert_eq!(Gate::of(&run_of(2, 3), None).unwrap().unknown(), None);
 }
 
 #[test]
