@@ -43,11 +43,12 @@ pub fn world_verdict(world: &World) -> String {
 /// What became of players and game servers that broke off, where any did.
 fn breaks(world: &World) -> String {
     let players = &world.players;
-    let killed = match players.lost {
-        0 => String::new(),
-        lost => format!("; {lost} players were lost with their process and came back"),
+    let broken = match (players.lost, players.returned) {
+        (0, _) => String::new(),
+        (1, 1) => "; a player's connection broke off and it came back".to_owned(),
+        (lost, back) => format!("; {lost} connections of players broke off, {back} came back"),
     };
-    killed + &server_breaks(players)
+    broken + &server_breaks(players)
 }
 
 fn server_breaks(players: &Players) -> String {
@@ -104,10 +105,32 @@ pub fn worlds_verdict(worlds: &[World]) -> Option<String> {
         })
         .collect();
     Some(format!(
-        "What {} players see of others{within} is, at p99, so old: {}.",
+        "What {} players see of others{within} is, at p99, so old: {}.{}",
         worlds[0].players.asked,
-        clauses.join("; ")
+        clauses.join("; "),
+        all_breaks(worlds)
     ))
+}
+
+/// How many connections of players broke off in each of the worlds, and how many players
+/// were away at the end, where there were any: an age alone does not show who was lost.
+fn all_breaks(worlds: &[World]) -> String {
+    let of = |world: &World| {
+        let players = &world.players;
+        let away = players.asked.saturating_sub(players.in_game);
+        let place = [&world.transport, &world.network].map(|it| it.as_deref().unwrap_or_default());
+        let away = match away {
+            0 => String::new(),
+            away => format!(" ({away} away at the end)"),
+        };
+        (players.lost > 0)
+            .then(|| format!("{} over {} on {}{away}", players.lost, place[0], place[1]))
+    };
+    let broken: Vec<String> = worlds.iter().filter_map(of).collect();
+    if broken.is_empty() {
+        return String::new();
+    }
+    format!(" Connections broke off: {}.", broken.join(", "))
 }
 
 #[cfg(test)]
@@ -153,6 +176,27 @@ mod tests {
         assert_eq!(
             worlds_verdict(&worlds).unwrap(),
             "What 20 players see of others within 10 m is, at p99, so old: on lan kcp 60 ms, tcp 70 ms; on 3g tcp 700 ms; on cable 90 ms whatever carries it."
+        );
+    }
+
+    #[test]
+    fn who_was_lost_is_named_by_transport_and_network() {
+        let mut worlds = [
+            world("tcp", "3g", &[(5000, 70.0)]),
+            world("kcp", "3g", &[(5000, 60.0)]),
+        ];
+        for world in &mut worlds {
+            world.players.in_game = 20;
+        }
+        assert!(!worlds_verdict(&worlds).unwrap().contains("broke off"));
+        worlds[1].players.lost = 3;
+        worlds[1].players.in_game = 19;
+        let said = worlds_verdict(&worlds).unwrap();
+        assert!(
+            said.ends_with(
+                "tcp 70 ms. Connections broke off: 3 over kcp on 3g (1 away at the end)."
+            ),
+            "{said}"
         );
     }
 

@@ -243,7 +243,7 @@ pub(crate) mod tests {
             ..WorldProcess::default()
         }];
         assert_eq!(bottleneck(&world, &WINDOW), None);
-        let words = "; 40 players were lost with their process and came back.";
+        let words = "; 40 connections of players broke off, 40 came back.";
         assert!(world_verdict(&world).ends_with(words));
         world.players.returned = 39;
         assert!(bottleneck(&world, &WINDOW).is_some());
