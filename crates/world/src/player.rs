@@ -34,6 +34,12 @@ use around::Around;
 /// it asks again to play.
 pub(crate) const ASK_AGAIN_AFTER: Duration = Duration::from_secs(2);
 
+/// How long a player that receives nothing at all waits before it hangs up and comes back,
+/// as games do that show "connection lost". A transport may not notice: KCP has no message
+/// by which a conversation ends. As long as a gateway waits for a client of KCP by
+/// default (`limits.kcp_silent_at_most`).
+pub(crate) const SILENT_AT_MOST: Duration = Duration::from_secs(30);
+
 /// What a player has done and been sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlayerCounts {
@@ -73,13 +79,13 @@ pub struct Player {
     view: View,
     /// What it saw when its connection broke off, until it is sent an update.
     before: View,
-    /// When it had its pawn again.
-    back_at: Option<Time>,
     windows: Windows,
     /// The cells it is shown, where the world has cells.
     around: Around,
     /// When it last asked to play.
     asked_at: Time,
+    /// When it last received anything, or began.
+    received_at: Time,
     /// When the server last answered a move, or gave it its pawn.
     answered_at: Time,
     /// Times between the last state by one server and the first by the next.
@@ -106,10 +112,10 @@ impl Player {
             first_state_after: None,
             view: View::default(),
             before: View::default(),
-            back_at: None,
             windows: Windows::default(),
             around: Around::default(),
             asked_at: Time::ZERO,
+            received_at: clock.get(),
             answered_at: Time::ZERO,
             handover_gaps: Vec::new(),
             counts: PlayerCounts::default(),
@@ -238,6 +244,11 @@ impl Player {
         is_alone && now.since(self.answered_at) >= ASK_AGAIN_AFTER
     }
 
+    /// Whether its connection is as good as gone, whatever the transport says.
+    pub(crate) fn is_cut_off(&self, now: Time) -> bool {
+        now.since(self.received_at) >= SILENT_AT_MOST
+    }
+
     /// Asks again to play where the first asking was lost, with a server that
     /// broke off or was not there yet.
     fn ask_again(&mut self, now: Time, outbox: &mut Outbox) {
@@ -293,7 +304,9 @@ impl Player {
                 self.subscribe_anew(outbox);
             }
             self.answered_at = self.clock.get();
-            self.back_at.get_or_insert(self.answered_at);
+            if self.scenario.channels != Channels::Spatial {
+                self.forget_who_is_not_announced();
+            }
             self.around.settle(channel_id);
         }
         if self.scenario.channels == Channels::Spatial {
@@ -437,6 +450,7 @@ impl Player {
 
 impl Handler for Player {
     fn on_event(&mut self, outbox: &mut Outbox, event: Event<'_>) {
+        self.received_at = self.clock.get();
         match event {
             Event::Data {
                 channel_id, value, ..

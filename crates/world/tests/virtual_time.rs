@@ -97,7 +97,8 @@ fn servers_of_a_grid_hand_characters_over_in_virtual_time() {
     assert!(world.handovers.is_some());
 }
 
-/// Who has lost a connection opens another, as over sockets.
+/// Who has lost a connection opens another, as over sockets. The gateway drops them while
+/// they read nothing, which KCP does not say: they find out by its silence.
 #[test]
 fn players_come_back_once_their_links_do() {
     let profile = Profile::from_text(
@@ -107,7 +108,7 @@ fn players_come_back_once_their_links_do() {
     )
     .unwrap();
     let cell = Cell {
-        scenario: scenario("lod", 6, 25),
+        scenario: scenario("lod", 6, 45),
         transport: "kcp".parse().unwrap(),
         network: "cut".to_owned(),
         profile,
@@ -117,10 +118,10 @@ fn players_come_back_once_their_links_do() {
     assert_eq!(world.players.returned, 6, "{world:#?}");
     assert_eq!(world.players.in_game, 6, "{world:#?}");
     assert_eq!(world.sight.views_right, 6, "{world:#?}");
-    // They saw nothing new for as long as the outage, and then again.
+    // They saw nothing new until they had given up the old connection, and then again.
     let oldest = world.tiers.iter().map(|tier| tier.age_ms.max);
     let oldest = oldest.fold(0.0, f64::max);
-    assert!((12_000.0..16_000.0).contains(&oldest), "{world:#?}");
+    assert!((30_000.0..34_000.0).contains(&oldest), "{world:#?}");
 }
 
 /// Some come while somebody stands where they were to start, and start in a
@@ -213,7 +214,7 @@ fn a_link_that_stays_down_loses_its_player_and_nobody_else() {
     .unwrap();
     let calm = catalogue::named("lan").unwrap();
     // Its window of 32 segments is soon full, and then nothing is read.
-    let scenario = scenario("single", 6, 15);
+    let scenario = scenario("single", 6, 45);
     let link = |player: u32, starts: Time| -> Link {
         let profile = if player == 0 { &down } else { &calm };
         player_link(profile, 1, player, starts)
@@ -230,12 +231,12 @@ fn a_link_that_stays_down_loses_its_player_and_nobody_else() {
     .unwrap();
     assert_eq!(played.outcome.lost.len(), 1);
     // It goes on seeing what it saw last, older and older, to the end: five
-    // entities ten times a second for fourteen seconds.
+    // entities ten times a second for 44 seconds.
     let age = Quantiles::of(&played.outcome.age[0]);
-    assert!(age.max >= 13_500.0, "{age:?}");
-    assert!(played.outcome.stale >= 660, "{}", played.outcome.stale);
+    assert!(age.max >= 43_500.0, "{age:?}");
+    assert!(played.outcome.stale >= 2160, "{}", played.outcome.stale);
     assert!(
-        played.outcome.lost[0].contains("read nothing"),
+        played.outcome.lost[0].contains("received nothing for 30 s"),
         "{:?}",
         played.outcome.lost
     );

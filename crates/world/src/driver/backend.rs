@@ -104,6 +104,10 @@ pub trait ConnectionBackend {
     /// Ends a connection from this side, whatever is still in its outbox.
     fn hang_up(&mut self, id: PeerId);
 
+    /// Ends a connection from this side because of `why`, with which it is among those
+    /// that have ended.
+    fn give_up(&mut self, id: PeerId, why: String);
+
     /// The next of the connections that have ended by themselves, with its peer
     /// and why; one that was [hung up](Self::hang_up) may be among them.
     fn take_ended(&mut self) -> Option<(Peer, String)>;

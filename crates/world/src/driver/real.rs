@@ -3,6 +3,7 @@
 mod metrics;
 
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::rc::Rc;
@@ -176,6 +177,7 @@ fn play_by(
         connector,
         metrics,
         swarm: Swarm::new()?,
+        given_up: VecDeque::new(),
         time,
         clock: Rc::clone(&clock),
         watch: None,
@@ -228,6 +230,8 @@ struct Sockets<'a> {
     connector: &'a mut dyn Connector,
     metrics: Option<MetricsSource>,
     swarm: Swarm<Timed>,
+    /// Who was given up from this side, and why.
+    given_up: VecDeque<(Peer, String)>,
     time: Rc<dyn RunClock>,
     clock: Rc<Cell<Time>>,
     watch: Option<Watch>,
@@ -314,7 +318,15 @@ impl ConnectionBackend for Sockets<'_> {
         let _ = self.swarm.close(MemberId(id.0));
     }
 
+    fn give_up(&mut self, id: PeerId, why: String) {
+        let timed = self.swarm.close(MemberId(id.0));
+        self.given_up.extend(timed.map(|timed| (timed.peer, why)));
+    }
+
     fn take_ended(&mut self) -> Option<(Peer, String)> {
+        if let Some(given_up) = self.given_up.pop_front() {
+            return Some(given_up);
+        }
         let (_, timed, reason) = self.swarm.take_ended()?;
         Some((timed.peer, reason.to_string()))
     }

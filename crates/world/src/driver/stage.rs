@@ -20,7 +20,7 @@ use crate::driver::backend::{ConnectionBackend, PeerId, PlayError};
 use crate::driver::coordination::{Coordination, SingleProcess, Truth};
 use crate::driver::shard::Shard;
 use crate::measure::outcome::{Moment, Outcome};
-use crate::player::Player;
+use crate::player::{Player, SILENT_AT_MOST};
 use crate::server::{Server, ServerCounts};
 use crate::sim::scenario::Scenario;
 use agenda::{Agenda, Duty};
@@ -424,6 +424,13 @@ impl<'a, W: ConnectionBackend> Stage<'a, W> {
         let Some((Peer::Player(player), outbox)) = self.backend.peer(id) else {
             return;
         };
+        // Nothing comes where everybody stands still.
+        if !self.frozen && player.is_cut_off(now) {
+            let seconds = SILENT_AT_MOST.as_secs();
+            let why = format!("it received nothing for {seconds} s");
+            self.backend.give_up(id, why);
+            return;
+        }
         player.frame(now, outbox);
         self.backend.flush(id);
         self.agenda.add(

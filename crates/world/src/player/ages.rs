@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use lagometer_units::Time;
 
-use super::{ASK_AGAIN_AFTER, Player};
+use super::Player;
 use crate::player::view::{Seen, View};
 use crate::wire::ids::EntityKind;
 
@@ -24,10 +24,37 @@ impl Player {
         self.windows = earlier.windows;
     }
 
+    /// Its own pawn is announced, where there is one channel for all: after those of
+    /// everybody who was there before, on the same connection. Whoever is not among
+    /// them has gone in the meantime, which is not announced any more.
+    pub(super) fn forget_who_is_not_announced(&mut self) {
+        let Self { before, view, .. } = self;
+        before.retain(|entity, _| view.seen(entity).is_some());
+    }
+
+    /// A cell says who is in it. Whoever was there and is not any more has gone, or will
+    /// be announced where it is. `is_settled` where the cell is the player's own and it
+    /// is in it: then it is shown all that it sees, and who was elsewhere is out of sight.
+    pub(super) fn forget_who_left(&mut self, cell: u32, is_settled: bool) {
+        let Self {
+            before,
+            view,
+            around,
+            scenario,
+            ..
+        } = self;
+        let Some(space) = scenario.space else { return };
+        before.retain(|entity, place| {
+            let last = space.cell_at(place);
+            let is_hidden = !last.is_some_and(|last| around.shows(last));
+            view.seen(entity).is_some() || !(last == Some(cell) || is_settled && is_hidden)
+        });
+    }
+
     /// Calls `sample` with the tier and the age of the newest state of each
     /// entity that this player has at `now`, its own left out: whether its
-    /// connection stands or not, and from before where it broke off and has been
-    /// told nothing newer since.
+    /// connection stands or not, and from before where it broke off and has
+    /// received nothing newer since.
     pub fn ages(&self, now: Time, mut sample: impl FnMut(usize, Duration)) {
         let mut sample = |seen: Seen| {
             if let Some(place) = seen.place {
@@ -38,15 +65,11 @@ impl Player {
         for (_, seen) in self.others() {
             sample(seen);
         }
-        // Who has gone in the meantime is not announced any more.
-        let all_announced = self
-            .back_at
-            .is_some_and(|back| now.since(back) >= ASK_AGAIN_AFTER);
         for (entity, seen) in self.before.entities() {
             let own = self.pawn == Some(entity);
             let newer = self.view.seen(entity);
-            let is_announced = newer.is_some_and(|newer| newer.place.is_some());
-            if !own && !is_announced && (newer.is_some() || !all_announced) {
+            let is_newer = newer.is_some_and(|newer| newer.place.is_some());
+            if !own && !is_newer {
                 sample(seen);
             }
         }
@@ -131,13 +154,52 @@ mod tests {
         again.pawn = None;
         again.goes_on_as(back);
         assert_eq!(ages_ms(&again, Time::from_millis(1000)), [100, 900, 900]);
+        // However long nothing comes, nobody is left out.
+        let late = Time::from_millis(60_100);
+        assert_eq!(ages_ms(&again, late), [59_200, 60_000, 60_000]);
         // Once everybody there is has been announced, the others are gone.
-        again.back_at = Some(Time::from_millis(1000));
-        again
-            .view
-            .learn(EntityKind::Pawn.of(2), Time::from_millis(1000));
-        let later = Time::from_millis(1000) + ASK_AGAIN_AFTER;
-        assert_eq!(ages_ms(&again, later).len(), 1);
+        again.view.learn(EntityKind::Pawn.of(2), late);
+        again.forget_who_is_not_announced();
+        assert_eq!(ages_ms(&again, late), [60_000]);
+    }
+
+    #[test]
+    fn who_was_in_a_cell_is_seen_until_that_cell_says_otherwise() {
+        let (_, text) = BUILT_IN
+            .iter()
+            .find(|(name, _)| *name == "spatial")
+            .unwrap();
+        let scenario = Arc::new(Scenario::parse("spatial", text).unwrap());
+        let space = scenario.space.unwrap();
+        let clock = Rc::new(Cell::new(Time::ZERO));
+        let mut player = Player::new(0, Arc::clone(&scenario), clock);
+        player.pawn = Some(EntityKind::Pawn.of(0));
+        let side_cm = space.cell_m * 100.0;
+        // Three beside each other in cells of their own.
+        let places = [0.5, 1.5, 2.5].map(|cells| Vector::on_ground((cells - 1.5) * side_cm, 1.0));
+        let cells = places.map(|place| space.cell_at(place).unwrap());
+        for (nth, place) in (1..).zip(places) {
+            let mut replica = Replica::default();
+            let body = Body::standing(place, Yaw::new(0.0));
+            let mut update = WorldUpdate::new(0.1);
+            let pawn = EntityKind::Pawn.of(nth);
+            update.push(pawn, replica.actor_changes(&body), None);
+            let at = Time::from_millis(100);
+            player.receive_world(update.encode(), at).unwrap();
+        }
+        let clock = Rc::new(Cell::new(Time::ZERO));
+        let mut back = Player::new(0, scenario, clock);
+        back.goes_on_as(player);
+        let seen = |back: &Player| ages_ms(back, Time::from_millis(9_100)).len();
+        back.around.show(cells[0]);
+        back.around.show(cells[1]);
+        assert_eq!(seen(&back), 3);
+        back.forget_who_left(cells[0], false);
+        assert_eq!(seen(&back), 2, "its cell has said that it is not there");
+        back.forget_who_left(cells[0], true);
+        assert_eq!(seen(&back), 1, "the third cell is out of sight");
+        back.forget_who_left(cells[1], true);
+        assert_eq!(seen(&back), 0);
     }
 
     proptest! {

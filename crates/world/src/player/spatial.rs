@@ -53,6 +53,9 @@ impl Player {
         outbox: &mut Outbox,
     ) -> Option<()> {
         let data = SpatialChannelData::decode(data).ok()?;
+        let is_home = self.around.home() == Some(cell);
+        let own = self.pawn.filter(|_| is_home);
+        let is_settled = own.is_some_and(|own| data.entities.contains_key(&own.0));
         for (id, state) in data.entities {
             let pawn = EntityId(id);
             if !is_pawn(pawn) {
@@ -68,6 +71,9 @@ impl Player {
             } else if self.around.shows(cell) {
                 self.sight(pawn, cell, outbox);
             }
+        }
+        if !self.before.is_empty() {
+            self.forget_who_left(cell, is_settled);
         }
         Some(())
     }

@@ -150,6 +150,20 @@ impl View {
         }
     }
 
+    /// Forgets the entities with a place for which `keep` is false.
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(EntityId, Vector) -> bool) {
+        let mut keep = |entry: &Entry| {
+            let place = entry.seen().place;
+            place.is_none_or(|place| keep(entry.id, place))
+        };
+        self.entries.retain(|entry| keep(entry));
+    }
+
+    /// Whether nothing is known of anybody.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// What is known of an entity.
     #[must_use]
     pub fn seen(&self, entity: EntityId) -> Option<Seen> {

@@ -16,6 +16,7 @@ use lagometer_units::Time;
 use super::gateway::{Gateway, GatewayError};
 use super::half;
 use super::path::PlayerPath;
+use crate::driver::player_transport::PlayerStream;
 use crate::{ConnectionBackend, End, Flow, Peer, PeerId, PlayError, PlayerTransport, Scenario};
 
 /// How long a view may take to become right beyond what a calm path takes:
@@ -132,7 +133,7 @@ impl<'a> SimBackend<'a> {
         );
         match over {
             None => self.note(id),
-            Some(why) => self.end(id, why, why.to_string()),
+            Some(why) => self.end_by_gateway(id, why),
         }
     }
 
@@ -156,7 +157,7 @@ impl<'a> SimBackend<'a> {
             while let Some((key, why)) = self.gateway.side.poll_close() {
                 moved = true;
                 if let Some(&connection) = self.by_slot.get(key.slot()) {
-                    self.end(connection, why, format!("the gateway has closed it: {why}"));
+                    self.end_by_gateway(connection, why);
                 }
             }
             if !moved {
@@ -200,7 +201,7 @@ impl<'a> SimBackend<'a> {
         );
         match over {
             None => self.note(id),
-            Some(why) => self.end(id, why, why.to_string()),
+            Some(why) => self.end_by_gateway(id, why),
         }
     }
 
@@ -209,17 +210,12 @@ impl<'a> SimBackend<'a> {
         let Some(Some(connection)) = self.connections.get_mut(id) else {
             return;
         };
-        let mut bytes = std::mem::take(&mut self.scratch);
-        bytes.clear();
-        for slice in self.gateway.side.output(connection.key) {
-            bytes.extend_from_slice(slice);
-        }
         self.gateway
-            .side
-            .wrote(self.network.now, connection.key, bytes.len());
-        self.flow.received_bytes += bytes.len() as u64;
-        let received = connection.session.receive(&bytes, &mut connection.peer);
-        self.scratch = bytes;
+            .take_output(self.network.now, connection.key, &mut self.scratch);
+        self.flow.received_bytes += self.scratch.len() as u64;
+        let received = connection
+            .session
+            .receive(&self.scratch, &mut connection.peer);
         match received {
             Ok(()) => self.take_from_beside(id),
             Err(why) => self.end(id, CloseReason::PeerClosed, why.to_string()),
@@ -232,13 +228,8 @@ impl<'a> SimBackend<'a> {
             return;
         };
         let outbox = connection.session.outbox();
-        let pending = outbox.pending();
-        let bytes = pending.len();
-        self.gateway
-            .side
-            .receive(self.network.now, connection.key, pending);
-        outbox.sent(bytes);
-        self.flow.sent_bytes += bytes as u64;
+        let bytes = self.gateway.read(self.network.now, connection.key, outbox);
+        self.flow.sent_bytes += bytes;
     }
 
     /// Does something on a player's path.
@@ -247,13 +238,8 @@ impl<'a> SimBackend<'a> {
         id: usize,
         act: impl FnOnce(&mut PlayerPath, &mut Simulated) -> T,
     ) -> Option<T> {
-        let Some(Some(SimConnection {
-            path: Some((_, path)),
-            ..
-        })) = self.connections.get_mut(id)
-        else {
-            return None;
-        };
+        let connection = self.connections.get_mut(id)?.as_mut()?;
+        let (_, path) = connection.path.as_mut()?;
         Some(act(path, &mut self.network))
     }
 
@@ -281,6 +267,24 @@ impl<'a> SimBackend<'a> {
             }
             *noted = deadline;
             self.due.extend(deadline.map(|at| (at, id, direction)));
+        }
+    }
+
+    /// The gateway has ended a connection. TCP says so to the player; in KCP nothing does,
+    /// so it goes on with a gateway that has forgotten it, until it gives that up.
+    fn end_by_gateway(&mut self, id: usize, why: CloseReason) {
+        let is_kcp = matches!(self.transport.stream, PlayerStream::Kcp(_));
+        match self.connections.get_mut(id) {
+            Some(Some(SimConnection {
+                key,
+                path: Some((_, path)),
+                ..
+            })) if is_kcp => {
+                path.is_dropped = true;
+                self.gateway.close(*key, why);
+                self.note(id);
+            }
+            _ => self.end(id, why, format!("the gateway has closed it: {why}")),
         }
     }
 
@@ -447,6 +451,10 @@ impl ConnectionBackend for SimBackend<'_> {
     fn hang_up(&mut self, id: PeerId) {
         let why = CloseReason::PeerClosed;
         self.end(id.0, why, why.to_string());
+    }
+
+    fn give_up(&mut self, id: PeerId, why: String) {
+        self.end(id.0, CloseReason::PeerClosed, why);
     }
 
     fn take_ended(&mut self) -> Option<(Peer, String)> {

@@ -1,5 +1,6 @@
 //! The gateway's core with its two sides on one thread.
 
+use lagometer_client::Outbox;
 use lagometer_gateway::core::{
     ChannelManager, ChannelSettings, CloseReason, ConnKey, ConnectionManager, Grid, Peer, Recovery,
     SettingsError, SideId,
@@ -59,6 +60,24 @@ impl Gateway {
     /// A connection has come; nobody is banned here.
     pub(super) fn open(&mut self, now: Time, peer: Peer) -> Option<ConnKey> {
         self.side.open(now, peer, None).ok()
+    }
+
+    /// Takes all that the gateway has for a peer beside it into `bytes`.
+    pub(super) fn take_output(&mut self, now: Time, key: ConnKey, bytes: &mut Vec<u8>) {
+        bytes.clear();
+        for slice in self.side.output(key) {
+            bytes.extend_from_slice(slice);
+        }
+        self.side.wrote(now, key, bytes.len());
+    }
+
+    /// Reads all that a peer beside the gateway has to say; how many bytes it was.
+    pub(super) fn read(&mut self, now: Time, key: ConnKey, outbox: &mut Outbox) -> u64 {
+        let pending = outbox.pending();
+        let bytes = pending.len();
+        self.side.receive(now, key, pending);
+        outbox.sent(bytes);
+        bytes as u64
     }
 
     /// Carries what the sides have for each other, until neither has more.

@@ -20,6 +20,8 @@ pub(super) struct PlayerPath {
     is_blocked: bool,
     /// The gateway reads nothing of the player for now.
     pub(super) is_paused: bool,
+    /// The gateway has dropped the connection, and the player has not noticed.
+    pub(super) is_dropped: bool,
     /// When each end is due, the player's first.
     pub(super) noted: [Option<Time>; 2],
 }
@@ -46,6 +48,7 @@ impl PlayerPath {
             ends: Ends { local, remote },
             is_blocked: false,
             is_paused: false,
+            is_dropped: false,
             noted: [None; 2],
         }
     }
@@ -58,6 +61,9 @@ impl PlayerPath {
         network: &mut Simulated,
     ) -> bool {
         let back = packet.direction.opposite();
+        if self.is_dropped && packet.direction == Direction::Up {
+            return false;
+        }
         let Some(stream) = self.ends.sender(back) else {
             return true;
         };
@@ -166,6 +172,9 @@ impl PlayerPath {
 
     /// When one end is due.
     pub(super) fn next_deadline(&mut self, direction: Direction, now: Time) -> Option<Time> {
+        if self.is_dropped && direction == Direction::Down {
+            return None;
+        }
         self.ends.sender(direction)?.next_deadline(now)
     }
 
