@@ -20,6 +20,8 @@ use lagometer_protocol::MessagePack;
 use lagometer_protocol::merge::MergeOptions;
 use lagometer_units::Time;
 
+mod payload;
+
 use super::budget::Budget;
 use super::ids::{ChannelId, ConnId, ConnKey, GroupId, Peer};
 

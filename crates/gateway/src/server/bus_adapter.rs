@@ -11,7 +11,7 @@ use crate::core::{ConnKey, ConnectionManager, SideId};
 
 use super::channel_worker::ChannelWorker;
 use super::config::Config;
-use super::mailbox::Queue;
+use super::mailbox::{Item, Queue};
 use super::poller::{EventNotifier, Waker};
 use super::report::Numbers;
 
@@ -36,6 +36,24 @@ pub(super) enum Delivered {
     Probe(u64),
     /// The channels, which are on another node, know nothing of this loop any more.
     Lost(u32),
+}
+
+impl Item for Posted {
+    fn payload_bytes(&self) -> usize {
+        match self {
+            Self::Message(_, message) => message.payload_bytes(),
+            Self::Probe(..) | Self::Settled(..) => 0,
+        }
+    }
+}
+
+impl Item for Delivered {
+    fn payload_bytes(&self) -> usize {
+        match self {
+            Self::Message(message) => message.payload_bytes(),
+            Self::Probe(_) | Self::Lost(_) => 0,
+        }
+    }
 }
 
 /// The way to the channels.
@@ -187,14 +205,20 @@ impl BusAdapter {
 mod tests {
     use super::*;
     use crate::core::ConnectionSettings;
+    use crate::server::mailbox::Capacity;
     use crate::server::poller::{Poller, waker};
+
+    const EIGHT: Capacity = Capacity {
+        items: 8,
+        bytes: usize::MAX,
+    };
 
     #[test]
     fn a_probe_does_not_come_back_before_the_channel_loop_has_worked() {
         let poller = Poller::new().unwrap();
         let waker = waker(&poller, 0).unwrap();
-        let to_channels = Arc::new(Queue::new(8, waker.clone()));
-        let from_channels = Arc::new(Queue::new(8, waker.clone()));
+        let to_channels = Arc::new(Queue::new(EIGHT, waker.clone()));
+        let from_channels = Arc::new(Queue::new(EIGHT, waker.clone()));
         let mut adapter = BusAdapter::There(Mail {
             side: SideId(3),
             to_channels: Arc::clone(&to_channels),

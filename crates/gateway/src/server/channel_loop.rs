@@ -141,7 +141,7 @@ mod tests {
     use crate::server::bus_adapter::FromChannels;
     use crate::server::clock::Clock;
     use crate::server::config::FileConfig;
-    use crate::server::mailbox::Queue;
+    use crate::server::mailbox::{Capacity, Queue};
     use crate::server::poller;
 
     /// A game server on a gateway in development, and the way to its channels.
@@ -168,13 +168,17 @@ mod tests {
             .unwrap();
             let poller = Poller::new().unwrap();
             let waker = poller::waker(&poller, 0).unwrap();
-            let queue = |capacity| Arc::new(Queue::new(capacity, waker.clone()));
-            let outbox = Arc::new(Queue::new(1 << 20, waker.clone()));
+            let capacity = |items| Capacity {
+                items,
+                bytes: usize::MAX,
+            };
+            let inbox = Arc::new(Queue::new(capacity(8), waker.clone()));
+            let outbox = Arc::new(Queue::new(capacity(1 << 20), waker.clone()));
             let mut side = ConnectionManager::new(ConnectionSettings::default());
             let server = side.open(Time::ZERO, Peer::Server, None).unwrap();
             let mut game = Self {
                 worker: ChannelWorker::new(&config, Clock::start(), &waker),
-                exchange: Exchange::new(queue(8), vec![Arc::clone(&outbox)], waker.clone()),
+                exchange: Exchange::new(inbox, vec![Arc::clone(&outbox)], waker.clone()),
                 outbox,
                 side,
                 server,

@@ -54,5 +54,5 @@ mod sync {
 }
 
 pub(super) use exchange::Exchange;
-pub(super) use queue::Queue;
+pub(super) use queue::{Capacity, Item, Queue};
 pub(super) use waker::{Notifier, Waker};

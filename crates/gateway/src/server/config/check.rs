@@ -157,6 +157,11 @@ impl FileConfig {
                 "must be at least 1",
             ),
             (
+                self.threads.queue_bytes.bytes() > 0,
+                "threads.queue_bytes",
+                "must be at least \"1 B\"",
+            ),
+            (
                 self.threads.gather.duration() <= GATHER_AT_MOST,
                 "threads.gather",
                 "must be at most \"100 ms\"",

@@ -273,11 +273,12 @@ pub struct ThreadsSection {
     pub connections: Option<u16>,
     /// Each thread stays on a processor of its own, if there are enough.
     pub pin: bool,
-    /// Messages that may wait between two threads. A client that floods a server is paused
-    /// by a message that goes through two such queues, and what they hold by then comes
-    /// upon the server: with messages of a kilobyte 4,096 of them leave that far below what
-    /// the client would be closed for, where 16,384 did not.
+    /// Messages that may wait between two threads, each way.
     pub queue: u32,
+    /// Bytes of them. A client that floods a server is paused by a message that goes through
+    /// two such queues, and what they hold by then comes upon the server: 4 MiB leave that
+    /// far below what the client would be closed for.
+    pub queue_bytes: Size,
     /// A connection thread looks for what has arrived no more often than this
     /// and before ticks, so that much of it is taken at once under load; after
     /// a rest it is awake at once. What is due is not held up.
@@ -289,7 +290,8 @@ impl Default for ThreadsSection {
         Self {
             connections: None,
             pin: true,
-            queue: 4096,
+            queue: 16_384,
+            queue_bytes: Size(4 << 20),
             gather: Span::from_millis(4),
         }
     }

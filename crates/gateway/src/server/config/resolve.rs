@@ -15,6 +15,7 @@ use crate::core::{
     Fsm, Grid, LoginBudget, LoginLimits, PeerBudgets, RecordingLimits, Recovery, SettingsError,
     SlowReaders, openings,
 };
+use crate::server::mailbox::Capacity;
 use crate::server::stream_transport::{TcpOptions, TlsError, TlsIdentity};
 
 use super::address::{ListenAddress, NetworkRange};
@@ -111,7 +112,7 @@ pub(in crate::server) struct ThreadPlan {
     /// Threads for connections; 0: one thread for all.
     pub(in crate::server) connections: u16,
     pub(in crate::server) pin: bool,
-    pub(in crate::server) queue: usize,
+    pub(in crate::server) queue: Capacity,
     pub(in crate::server) gather: Duration,
 }
 
@@ -250,7 +251,10 @@ impl FileConfig {
             threads: ThreadPlan {
                 connections: connection_threads,
                 pin: self.threads.pin,
-                queue: self.threads.queue as usize,
+                queue: Capacity {
+                    items: self.threads.queue as usize,
+                    bytes: self.threads.queue_bytes.bytes() as usize,
+                },
                 gather: self.threads.gather.duration(),
             },
             grace: self.shutdown.grace.duration(),

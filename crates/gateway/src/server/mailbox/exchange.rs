@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::queue::Queue;
+use super::queue::{Item, Queue};
 use super::sync::Arc;
 use super::waker::{Notifier, Waker};
 
@@ -25,7 +25,7 @@ struct Outbox<Out, B> {
     unsent: VecDeque<Out>,
 }
 
-impl<In, Out, B: Notifier> Exchange<In, Out, B> {
+impl<In: Item, Out: Item, B: Notifier> Exchange<In, Out, B> {
     pub(in crate::server) fn new(
         inbox: Arc<Queue<In, B>>,
         outboxes: Vec<Arc<Queue<Out, B>>>,

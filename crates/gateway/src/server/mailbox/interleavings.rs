@@ -26,9 +26,21 @@ mod sync {
 }
 
 use exchange::Exchange;
-use queue::Queue;
+use queue::{Capacity, Item, Queue};
 use sync::Arc;
 use waker::{Notifier, Waker};
+
+/// Of one item.
+const ONE: Capacity = Capacity {
+    items: 1,
+    bytes: usize::MAX,
+};
+
+impl Item for u32 {
+    fn payload_bytes(&self) -> usize {
+        0
+    }
+}
 
 /// What an eventfd in a poller is to a loop.
 #[derive(Debug)]
@@ -78,8 +90,8 @@ fn check(run: impl Fn() + Send + Sync + 'static) {
 /// channel loop that gives `answers` to each, over queues of one place.
 fn ask_and_answer(questions: u32, answers: u32) {
     let (asking, answering) = (ModelNotifier::waker(), ModelNotifier::waker());
-    let inbox = Arc::new(Queue::new(1, answering.clone()));
-    let outbox = Arc::new(Queue::new(1, asking.clone()));
+    let inbox = Arc::new(Queue::new(ONE, answering.clone()));
+    let outbox = Arc::new(Queue::new(ONE, asking.clone()));
     let channels = {
         let (inbox, outbox) = (Arc::clone(&inbox), Arc::clone(&outbox));
         thread::spawn(move || {
@@ -133,7 +145,7 @@ fn no_interleaving_loses_the_wake_up_of_a_producer_that_found_no_room() {
 fn no_interleaving_of_two_producers_loses_an_item() {
     check(|| {
         let consumer = ModelNotifier::waker();
-        let queue = Arc::new(Queue::new(1, consumer.clone()));
+        let queue = Arc::new(Queue::new(ONE, consumer.clone()));
         let producers = [0_u32, 1].map(|item| {
             let queue = Arc::clone(&queue);
             thread::spawn(move || {

@@ -1,7 +1,8 @@
 //! A bounded queue from one or more threads to one other.
 //!
 //! Whole batches cross under one lock. A producer is never made to wait: what
-//! finds no room stays with it, and it is woken once there is some.
+//! finds no room stays with it, and it is woken once there is some. What waits is bounded
+//! by its number and by its bytes: a message may be as long as a peer makes it.
 
 use std::collections::VecDeque;
 
@@ -10,27 +11,46 @@ use crate::core::burst_queue::shrink;
 use super::sync::{Mutex, MutexGuard, PoisonError};
 use super::waker::{Notifier, Waker};
 
+/// What a queue holds.
+pub(in crate::server) trait Item {
+    /// Bytes that others made as many as they are.
+    fn payload_bytes(&self) -> usize;
+}
+
+/// How much may wait in a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::server) struct Capacity {
+    /// Items.
+    pub(in crate::server) items: usize,
+    /// Once what waits has so many bytes nothing more is taken in, so at most one item
+    /// lies beyond it.
+    pub(in crate::server) bytes: usize,
+}
+
 /// From one or more threads to one other.
 #[derive(Debug)]
 pub(in crate::server) struct Queue<T, B> {
     state: Mutex<State<T, B>>,
-    capacity: usize,
+    capacity: Capacity,
     consumer: Waker<B>,
 }
 
 #[derive(Debug)]
 struct State<T, B> {
     items: VecDeque<T>,
+    /// The bytes of all of them.
+    bytes: usize,
     /// Those who were turned away and are to be woken, each once.
     refused: Vec<Waker<B>>,
 }
 
-impl<T, B: Notifier> Queue<T, B> {
-    /// A queue of `capacity` items; `consumer` is woken when some have come.
-    pub(in crate::server) fn new(capacity: usize, consumer: Waker<B>) -> Self {
+impl<T: Item, B: Notifier> Queue<T, B> {
+    /// An empty queue; `consumer` is woken when something has come.
+    pub(in crate::server) fn new(capacity: Capacity, consumer: Waker<B>) -> Self {
         Self {
             state: Mutex::new(State {
                 items: VecDeque::new(),
+                bytes: 0,
                 refused: Vec::new(),
             }),
             capacity,
@@ -46,9 +66,15 @@ impl<T, B: Notifier> Queue<T, B> {
         }
         let moved = {
             let mut state = self.lock();
-            let room = self.capacity.saturating_sub(state.items.len());
-            let moved = room.min(batch.len());
-            state.items.extend(batch.drain(..moved));
+            let waiting = state.items.len();
+            while state.items.len() < self.capacity.items
+                && state.bytes < self.capacity.bytes
+                && let Some(item) = batch.pop_front()
+            {
+                state.bytes += item.payload_bytes();
+                state.items.push_back(item);
+            }
+            let moved = state.items.len() - waiting;
             // Who offers again and again is noted once: the list is no longer
             // than there are producers.
             if !batch.is_empty() && !state.refused.iter().any(|noted| noted.is(producer)) {
@@ -68,6 +94,7 @@ impl<T, B: Notifier> Queue<T, B> {
         let refused = {
             let mut state = self.lock();
             std::mem::swap(&mut state.items, into);
+            state.bytes = 0;
             std::mem::take(&mut state.refused)
         };
         for producer in refused {

@@ -2,14 +2,61 @@
 
 use std::collections::VecDeque;
 
-use super::Queue;
+use super::{Capacity, Item, Queue};
 use crate::server::poller::{Events, Poller, waker};
+
+impl Item for u32 {
+    fn payload_bytes(&self) -> usize {
+        0
+    }
+}
+
+/// So many items, however long they are.
+const fn items(items: usize) -> Capacity {
+    Capacity {
+        items,
+        bytes: usize::MAX,
+    }
+}
+
+/// An item that is as long as it says.
+#[derive(Debug, PartialEq)]
+struct Long(usize);
+
+impl Item for Long {
+    fn payload_bytes(&self) -> usize {
+        self.0
+    }
+}
+
+#[test]
+fn what_waits_is_bounded_by_its_bytes_and_one_item_of_any_length_finds_room() {
+    let poller = Poller::new().unwrap();
+    let waker = waker(&poller, 0).unwrap();
+    let capacity = Capacity {
+        items: 100,
+        bytes: 1000,
+    };
+    let queue = Queue::new(capacity, waker.clone());
+    let mut batch: VecDeque<Long> = [400, 599, 0, 5000, 0, 1].map(Long).into();
+    let mut out = VecDeque::new();
+    // Up to the first that reaches the bound, and not one after it.
+    queue.offer(&mut batch, &waker);
+    assert_eq!(batch, [Long(0), Long(1)]);
+    queue.offer(&mut batch, &waker);
+    assert_eq!(batch.len(), 2);
+    queue.take(&mut out);
+    assert_eq!(out, [400, 599, 0, 5000].map(Long));
+    // What was taken does not count any more.
+    queue.offer(&mut batch, &waker);
+    assert!(batch.is_empty());
+}
 
 #[test]
 fn what_finds_no_room_stays_and_keeps_its_place() {
     let poller = Poller::new().unwrap();
     let waker = waker(&poller, 0).unwrap();
-    let queue = Queue::new(3, waker.clone());
+    let queue = Queue::new(items(3), waker.clone());
     let mut batch: VecDeque<u32> = (0..5).collect();
     queue.offer(&mut batch, &waker);
     assert_eq!(batch, [3, 4]);
@@ -27,13 +74,13 @@ fn what_finds_no_room_stays_and_keeps_its_place() {
 fn what_a_burst_took_is_given_back_and_an_even_load_keeps_what_it_needs() {
     let poller = Poller::new().unwrap();
     let waker = waker(&poller, 0).unwrap();
-    let queue = Queue::new(100_000, waker.clone());
+    let queue = Queue::new(items(100_000), waker.clone());
     let (mut batch, mut out) = (VecDeque::new(), VecDeque::new());
-    let mut turn = |items: u32| {
-        batch.extend(0..items);
+    let mut turn = |count: u32| {
+        batch.extend(0..count);
         queue.offer(&mut batch, &waker);
         queue.take(&mut out);
-        assert!(out.drain(..).eq(0..items));
+        assert!(out.drain(..).eq(0..count));
         (batch.capacity(), out.capacity())
     };
     turn(50_000);
@@ -54,7 +101,7 @@ fn nothing_is_lost_between_threads() {
     let consumer = waker(&poller, 0).unwrap();
     let other = Poller::new().unwrap();
     let producer = waker(&other, 0).unwrap();
-    let queue = Queue::new(16, consumer.clone());
+    let queue = Queue::new(items(16), consumer.clone());
     let mut seen = Vec::new();
     std::thread::scope(|scope| {
         scope.spawn(|| {
