@@ -101,7 +101,7 @@ pub(crate) struct Setup {
     /// Where players connect.
     #[arg(long, default_value = "127.0.0.1:12108")]
     pub(crate) clients: SocketAddr,
-    /// Where this project's gateway tells its metrics: `entities` asks it how
+    /// Where this project's gateway serves its metrics: `entities` asks it how
     /// late its ticks are.
     #[arg(long, default_value = "127.0.0.1:18282")]
     pub(crate) metrics: SocketAddr,

@@ -96,7 +96,7 @@ pub(crate) struct Seen {
     /// Milliseconds by which the distance of two windows exceeded the
     /// interval, for near, not far, far.
     pub(crate) late_ms: [Spread; 3],
-    /// The gateway's ticks, where it tells of them.
+    /// The gateway's ticks, where it reports them.
     pub(crate) ticks: Option<Lateness>,
     /// Newest states that some player never got.
     pub(crate) missing: u64,

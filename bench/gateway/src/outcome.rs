@@ -107,7 +107,7 @@ impl Outcome {
         let players = plan.players as f64;
         let rate_hz = f64::from(plan.rate_hz);
         let in_room = players / plan.rooms as f64;
-        // Windows that have something in them, and states told to a player.
+        // Windows that have something in them, and states sent to a player.
         let (filled_hz, observers) = match plan.mode {
             Mode::Client => ((in_room - 1.0).floor() * rate_hz, in_room - 1.0),
             Mode::Server => (rate_hz, in_room),

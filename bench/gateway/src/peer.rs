@@ -81,7 +81,7 @@ impl Peer {
     }
 
     /// Players whose newest state, by `numbers`, this one does not have. Its
-    /// own, which it is not told, is left out.
+    /// own, which it is not sent, is left out.
     #[must_use]
     pub(crate) fn missing(&self, own: Option<u32>, numbers: &[u16]) -> u64 {
         let differs = |id: usize| self.newest[id] != numbers[id];

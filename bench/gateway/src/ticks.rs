@@ -33,7 +33,7 @@ pub(crate) struct Lateness {
 
 impl Ticks {
     /// Asks the gateway whose metrics are at `address`. `None` where none
-    /// answers, or it is one that does not tell.
+    /// answers, or it is one that does not report it.
     pub(crate) fn ask(address: SocketAddr) -> Option<Self> {
         let text = fetch(address).ok()?;
         Self::read(&text)

@@ -45,6 +45,6 @@ pub(crate) fn echo(bench: &Bench, place: Place, options: &[&str]) -> Result<f64,
         rest[..end].parse().ok()
     };
     let echoes = number("ReceivedMessages=").ok_or("sockperf counts nothing")?;
-    let span = number("RunTime=").ok_or("sockperf tells no time")?;
+    let span = number("RunTime=").ok_or("sockperf reports no time")?;
     Ok(echoes / span)
 }

@@ -212,6 +212,56 @@ fn a_lane_that_lost_a_quantile_is_worse_not_unbeatable() {
     assert!(low < 70.0 && high.is_infinite(), "{low} {high}");
 }
 
+/// Draws of a share in time, which is stabilised by the arcsine of the root of the rest.
+fn drawn(value: f64, draws: Vec<f64>, units: u32) -> Drawn {
+    Drawn {
+        scale: Scale::of(SHARE),
+        value,
+        draws,
+        units,
+        freedom: units - 1,
+    }
+}
+
+/// Of a mean the bootstrap is known: all draws there can be, with n/(n-1), come to the
+/// standard error of every textbook, s divided by the root of n.
+#[test]
+fn the_error_of_a_mean_is_the_standard_error_of_its_units() {
+    let units = [0.90, 0.94, 0.95, 0.99, 0.97];
+    let n = units.len();
+    let draws = (0..n.pow(5)).map(|number| {
+        let picked = (0..5).map(|place| units[number / n.pow(place) % n]);
+        picked.sum::<f64>() / n as f64
+    });
+    let mean = units.iter().sum::<f64>() / n as f64;
+    let squares: f64 = units.iter().map(|unit| (unit - mean).powi(2)).sum();
+    let expected = (squares / (n as f64 - 1.0) / n as f64).sqrt();
+    let of = drawn(mean, draws.collect(), n as u32);
+    let error = of.error(of.draws.iter().copied());
+    assert!((error / expected - 1.0).abs() < 1e-3, "{error} {expected}");
+}
+
+/// Whether a share differs is asked of angles, around which it varies alike wherever it
+/// lies. Shares themselves vary less the closer they are to all.
+#[test]
+fn how_sure_a_difference_is_does_not_hang_on_where_the_share_lies() {
+    let share = |angle: f64| 1.0 - angle.sin().powi(2);
+    let t = |angle: f64| {
+        let draws = [-0.05, 0.05].repeat(50).into_iter();
+        let one = drawn(
+            share(angle),
+            draws.map(|by| share(angle + by)).collect(),
+            20,
+        );
+        let limit = Drawn::constant(share(angle + 0.1), &one);
+        one.less(&limit, 0.0).unwrap().t
+    };
+    for angle in [0.1, 0.4, 0.7] {
+        let expected = 0.1 / (0.0025_f64 * 100.0 / 99.0 * 20.0 / 19.0).sqrt();
+        assert!((t(angle) / expected - 1.0).abs() < 1e-9, "{}", t(angle));
+    }
+}
+
 #[test]
 fn an_interval_is_as_wide_as_the_draws_scatter() {
     let width = |scatter: f64| {
