@@ -22,7 +22,7 @@ enum lagometer_status
    */
   LAGOMETER_STATUS_OK = 0,
   /**
-   * The datagram was lost on the way; a sender on a real network is not told.
+   * The datagram was lost on the way; a sender on a real network is not notified.
    */
   LAGOMETER_STATUS_LOST = 1,
   /**
@@ -294,7 +294,7 @@ void lagometer_network_free(struct lagometer_network *network);
 /**
  * Puts a datagram on the network at `now_ns`, upwards (0) or downwards (1); headers of
  * UDP and IPv4 are counted with it. `LAGOMETER_STATUS_OK` if it arrives, `LAGOMETER_STATUS_LOST` if it
- * does not, which a game on a real network is not told.
+ * does not, which a game on a real network is not notified.
  *
  * # Safety
  *

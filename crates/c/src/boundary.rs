@@ -13,7 +13,7 @@ use lagometer_link::Direction;
 pub enum Status {
     /// Done; of a datagram that was sent: it arrives, once or twice.
     Ok = 0,
-    /// The datagram was lost on the way; a sender on a real network is not told.
+    /// The datagram was lost on the way; a sender on a real network is not notified.
     Lost = 1,
     /// There is nothing: no datagram is due, no message is whole.
     Nothing = -1,

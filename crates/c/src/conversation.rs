@@ -10,7 +10,7 @@ use thiserror::Error;
 /// as in a socket whose buffer is full. KCP sends it again.
 const MOST_DATAGRAMS: usize = 4096;
 
-/// The largest datagram that KCP may be told to make, in bytes.
+/// The largest datagram that KCP may be set to make, in bytes.
 pub(crate) const LARGEST_MTU: usize = 65_507;
 
 /// A setting out of its range.
@@ -109,7 +109,7 @@ impl Conversation {
 }
 
 /// Whether an engine can be made so; what the engine would bring into range by itself is
-/// refused here, for a program is better told than corrected.
+/// refused here, for a program is better refused than corrected.
 pub(crate) fn check(config: &Config) -> Result<(), OutOfRange> {
     let within = |key, value: u32, least: u32, most: u32, range| {
         let out = OutOfRange { key, value, range };

@@ -43,9 +43,9 @@ pub(crate) enum NoNetwork {
 pub(crate) enum Sent {
     /// It arrives, once or twice.
     OnItsWay,
-    /// It never arrives, and the sender is not told.
+    /// It never arrives, and the sender is not notified.
     Lost,
-    /// It is larger than the path takes, and the sender is told (`EMSGSIZE`).
+    /// It is larger than the path takes, and the sender is notified (`EMSGSIZE`).
     TooLarge,
     /// So much is on its way that no more is kept.
     NoRoom,
@@ -62,7 +62,7 @@ pub(crate) struct Network {
     start: Time,
     /// Those on their way, by direction.
     on_the_way: [InFlight<()>; 2],
-    /// The instant that each direction was last told of.
+    /// The instant that each direction was last seen.
     latest: [Time; 2],
     /// What those on their way take of memory.
     held_bytes: usize,

@@ -64,7 +64,7 @@ pub unsafe extern "C" fn lagometer_network_free(network: *mut LagometerNetwork) 
 
 /// Puts a datagram on the network at `now_ns`, upwards (0) or downwards (1); headers of
 /// UDP and IPv4 are counted with it. `LAGOMETER_STATUS_OK` if it arrives, `LAGOMETER_STATUS_LOST` if it
-/// does not, which a game on a real network is not told.
+/// does not, which a game on a real network is not notified.
 ///
 /// # Safety
 ///

@@ -93,7 +93,7 @@ fn enter(client: &mut Client) -> Result<u32, ClientError> {
     }
 }
 
-/// Adds a message to the room's list. The gateway does not tell a client of
+/// Adds a message to the room's list. The gateway does not notify a client of
 /// its own updates.
 fn say(client: &mut Client, room: u32, name: &str, content: String) -> Result<(), ClientError> {
     let data = ChatChannelData {

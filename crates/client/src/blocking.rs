@@ -161,7 +161,7 @@ impl Client {
         &self.received.mirror
     }
 
-    /// The same, to merge own updates into, of which the gateway does not tell.
+    /// The same, to merge own updates into, which the gateway does not send.
     pub fn mirror_mut(&mut self) -> &mut Mirror {
         &mut self.received.mirror
     }

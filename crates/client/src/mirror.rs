@@ -100,7 +100,7 @@ impl Mirror {
     }
 
     /// Merges data of a channel: what arrived, or what this peer has sent and
-    /// will not be told of.
+    /// will not be notified of.
     ///
     /// # Errors
     ///
@@ -143,7 +143,7 @@ impl Mirror {
         Ok(())
     }
 
-    /// Says with which merge options a channel was made; nobody is told over
+    /// Says with which merge options a channel was made; nobody is notified over
     /// the wire.
     pub fn set_merge_options(&mut self, channel_id: u32, options: MergeOptions) {
         self.options.insert(channel_id, options);

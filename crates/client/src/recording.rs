@@ -82,7 +82,7 @@ impl Recording {
         Ok(recording)
     }
 
-    /// Who it was, if the recording tells.
+    /// Who it was, if the recording says.
     #[must_use]
     pub fn player(&self) -> Option<&str> {
         self.player.as_deref()

@@ -30,7 +30,7 @@ pub use wire::Wire;
 /// As much as is read at once, from all connections into the same memory.
 const READ_BYTES: usize = 256 * 1024;
 
-/// Connections served in one turn, unless told otherwise: few, so that a turn
+/// Connections served in one turn, unless set otherwise: few, so that a turn
 /// is short however many connections have something to read.
 const EVENTS_AT_ONCE: usize = 64;
 

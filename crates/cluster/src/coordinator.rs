@@ -33,7 +33,7 @@ const SILENCE: Duration = Duration::from_secs(10);
 /// and their workers to say so.
 const OPEN_WITHIN: Duration = Duration::from_secs(15);
 
-/// How long the workers may take to tell what they found, once it is known
+/// How long the workers may take to report what they found, once it is known
 /// where everybody is.
 const REPORTS_WITHIN: Duration = Duration::from_secs(30);
 

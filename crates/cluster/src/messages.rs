@@ -102,7 +102,7 @@ pub(crate) type Place = (u32, [f64; 3]);
 #[serde(deny_unknown_fields)]
 pub(crate) struct Claims {
     until_ns: u64,
-    /// How far the clock may be off that told all these instants.
+    /// How far the clock may be off that gave all these instants.
     within_ns: u64,
     /// When, which character, which server, what.
     said: Vec<(u64, u32, u32, Authority)>,
@@ -123,7 +123,7 @@ impl Claims {
         }
     }
 
-    /// How far the clock may be off that told the instants.
+    /// How far the clock may be off that gave the instants.
     pub(crate) const fn within(&self) -> Duration {
         Duration::from_nanos(self.within_ns)
     }

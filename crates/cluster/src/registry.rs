@@ -18,7 +18,7 @@ use crate::slot::WorkerSlot;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A worker has left, and its players or game servers with it. Whoever
-    /// started it may start it again. Told again every second until one has
+    /// started it may start it again. Reported again every second until one has
     /// come.
     Missing {
         /// The worker.

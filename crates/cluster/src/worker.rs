@@ -279,7 +279,7 @@ fn was_stopped() -> PlayError {
     PlayError::Coordination("it was stopped".to_owned())
 }
 
-/// The run's time, which the coordinator's clock tells.
+/// The run's time, which the coordinator's clock gives.
 struct SharedTime(Rc<LocalWorker>);
 
 impl RunClock for SharedTime {

@@ -92,7 +92,7 @@ pub struct WayAudit {
     pub damaged: u64,
     /// Packets the link dropped, by reason.
     pub dropped: BTreeMap<String, u64>,
-    /// Packets the link refused as too large, and told the sender.
+    /// Packets the link refused as too large, and notified the sender.
     pub refused: u64,
     /// How long packets waited in the link's queue, all together.
     pub waited: Duration,

@@ -144,13 +144,13 @@ fn prepare(name: &str) -> Result<File, Error> {
     Ok(namespace)
 }
 
-/// What a host's kernel is told as the machine's is.
+/// What a host's kernel is set to as the machine's is.
 const INHERITED: [&str; 1] = [
     // Whether TCP asks for marks, which no socket can choose for itself.
     "net/ipv4/tcp_ecn",
 ];
 
-/// What a host's kernel is told.
+/// The settings of a host's kernel.
 const SETTINGS: [(&str, &str); 4] = [
     // Messages about the path come from the remote end's address.
     ("net/ipv4/conf/all/rp_filter", "0"),

@@ -44,7 +44,7 @@ pub struct PathPacket<'a> {
     pub place: usize,
     /// Where it goes.
     pub direction: Direction,
-    /// By which its fate is told. No two packets have the same.
+    /// By which its fate is reported. No two packets have the same.
     pub number: u64,
     /// The IP packet.
     pub bytes: &'a [u8],

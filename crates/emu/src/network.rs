@@ -123,7 +123,7 @@ impl Network {
             lanes.into_iter().map(|lane| (lane.name, lane.link)).unzip();
         let log = settings.start_log(clock, &names)?;
         let counted_before = vec![Default::default(); names.len()];
-        // A clock that stands still while anybody computes has nothing to tell.
+        // A clock that stands still while anybody computes has nothing to show.
         let is_watched = settings.waiting != Waiting::Sleep;
         let (watch, observer) = is_watched
             .then(|| watch(&local, &remote, names.len()))

@@ -91,7 +91,7 @@ fn enter_user_namespace() -> io::Result<()> {
     fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
 }
 
-/// Why it was refused and what to enable, as far as the system tells.
+/// Why it was refused and what to enable, as far as the system says.
 fn refuse(error: &io::Error) -> Refusal {
     let off =
         |path: &str, bad: &str| fs::read_to_string(path).is_ok_and(|value| value.trim() == bad);

@@ -62,7 +62,7 @@ impl Port {
         };
         match taken {
             Ok(length) => Ok(Some(length)),
-            // A side that is not there yet, or no more, is told by an error
+            // A side that is not there yet, or no more, is reported by an error
             // on the next call of its relay.
             Err(Errno::AGAIN | Errno::INTR | Errno::CONNREFUSED) => Ok(None),
             Err(error) => Err(error.into()),

@@ -32,7 +32,7 @@ impl Ticks {
     /// tick of when it wants to.
     ///
     /// Nothing where the kernel does not say how long its ticks are, or sleeps are
-    /// too late to tell.
+    /// too late to say.
     #[must_use]
     pub fn find() -> Option<Self> {
         let resolution = clock_getres(ClockId::MonotonicCoarse);
@@ -82,7 +82,7 @@ impl Ticks {
     }
 }
 
-/// The number of the first tick that is told as so many hundredths of a second
+/// The number of the first tick that is counted as so many hundredths of a second
 /// (Linux `jiffies_64_to_clock_t`, which rounds down).
 fn first_of(hundredths: u64, length_ns: u64) -> u64 {
     const SECOND_NS: u64 = 1_000_000_000;

@@ -67,7 +67,7 @@ pub(crate) fn reading_failed(error: &io::Error) -> Reading {
     }
 }
 
-/// What a failed writing means. The connection manager is told that nothing went, so that
+/// What a failed writing means. The connection manager is notified that nothing went, so that
 /// it knows since when nothing has.
 pub(crate) fn writing_failed(
     now: Time,

@@ -35,7 +35,7 @@ fn a_flood_of_logins_does_not_put_the_channel_loop_to_sleep_for_good() {
         secret.display()
     );
     let server = start_as("", &["tcp"], &sections);
-    // It is told of each who is let in: two answers to a login.
+    // It receives notice of each who is let in: two answers to a login.
     let _game = Peer::game_server(server.servers()[0]);
     let mut attacker = Peer::connect(server.clients()[0]);
     let login = |body| MessagePack {

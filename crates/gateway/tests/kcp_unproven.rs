@@ -51,13 +51,13 @@ fn end(server: Server) {
     server.join().unwrap();
 }
 
-/// How often something has happened, as the metrics tell it.
+/// How often something has happened, as the metrics report it.
 fn events(server: &Server, name: &str) -> u64 {
     let label = format!("event=\"{name}\"");
     counted(server, "gateway_kcp_events_total", &label)
 }
 
-/// What the metrics tell under a name and a label; they may be refused to who
+/// What the metrics report under a name and a label; they may be refused to who
 /// asks too often.
 fn counted(server: &Server, name: &str, label: &str) -> u64 {
     let give_up = Instant::now() + TIMEOUT;

@@ -24,7 +24,7 @@ fn logged_in(at: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Recordings there are when a gateway has ended that was told to while its
+/// Recordings there are when a gateway has ended that was asked to while its
 /// clients were there.
 fn recordings_after_the_end(shutdown: &str) -> usize {
     let folder = tempfile::tempdir().unwrap();

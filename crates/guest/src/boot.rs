@@ -34,7 +34,7 @@ pub fn boot(kernel: &Path, arguments: &[OsString]) -> io::Error {
         return error;
     }
     let mut command = Command::new(kernel);
-    // A kernel tells by its environment where its stack ends: there must be some.
+    // A kernel finds by its environment where its stack ends: there must be some.
     command.args(arguments).env_clear().env("HOME", "/");
     command.envs(
         KEPT.iter()

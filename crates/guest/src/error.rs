@@ -19,7 +19,7 @@ pub enum Error {
         /// The processor's architecture.
         arch: &'static str,
     },
-    /// There is no telling where the user's cache folder is.
+    /// It is not known where the user's cache folder is.
     #[error("there is no cache folder: set HOME or XDG_CACHE_HOME to an absolute path")]
     NoCacheFolder,
     /// Building needs programs that are not there and cannot be installed.

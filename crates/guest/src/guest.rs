@@ -53,7 +53,7 @@ pub struct Ended {
     /// of it.
     pub at: Duration,
     /// The name of the thread that had the processor when the guest was cut, if
-    /// one had and it can be told: while a thread computes the clock stands
+    /// one had and it is known: while a thread computes the clock stands
     /// still.
     pub busy: Option<String>,
     /// Which of the files that were to be kept the guest could not leave, and why.

@@ -29,7 +29,7 @@ const DESCRIPTION_BYTES: u64 = 64 << 10;
 
 /// The name of the thread that has the processor most of the time now, in the
 /// guest whose kernel is `program` in process `process`; nothing if none has, or
-/// if it cannot be told.
+/// if it is not known.
 pub(crate) fn busiest_thread(program: &Path, process: u32) -> Option<String> {
     let look = Look::new(program, process)?;
     let mut seen = BTreeMap::new();

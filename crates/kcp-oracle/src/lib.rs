@@ -165,7 +165,7 @@ impl Oracle {
     /// `ikcp_input`. Returns its code.
     pub fn input(&mut self, datagram: &[u8]) -> i32 {
         // SAFETY: the block lives as long as `self`; the C code reads at most
-        // as many bytes as it is told there are.
+        // as many bytes as it is asked for.
         unsafe {
             (self.reference.input)(
                 self.block.as_ptr(),

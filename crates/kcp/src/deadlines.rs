@@ -51,7 +51,7 @@ impl Deadlines {
     }
 
     /// Moves every segment due at `now` or before to `out`, in no order.
-    /// `holds` tells whether a segment is still due when an entry says so.
+    /// `holds` says whether a segment is still due when an entry says so.
     pub(crate) fn take_due(
         &mut self,
         now: i64,

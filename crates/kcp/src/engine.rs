@@ -155,7 +155,7 @@ impl Engine {
     }
 
     /// Takes in a datagram that came at `now`, an instant that only
-    /// [`receive`](Self::receive) tells again; round trips are measured by the
+    /// [`receive`](Self::receive) says again; round trips are measured by the
     /// clock that [`update`](Self::update) sets.
     ///
     /// # Errors
@@ -167,7 +167,7 @@ impl Engine {
     }
 
     /// The same of a datagram that was lost and is recovered. It is older than
-    /// it seems: it tells neither the peer's window as it is nor the round trip.
+    /// it seems: it shows neither the peer's window as it is nor the round trip.
     ///
     /// # Errors
     ///

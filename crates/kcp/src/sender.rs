@@ -157,7 +157,7 @@ impl Sender {
     }
 
     /// Decides about a segment gathered: returns whether it is to be sent
-    /// again at `now`, and has then counted it as sent. `any_new` tells whether
+    /// again at `now`, and has then counted it as sent. `any_new` says whether
     /// the flush sends segments for the first time as well.
     pub(crate) fn renew(
         &mut self,

@@ -46,7 +46,7 @@ const CUT_MARGIN: Duration = Duration::from_secs(2);
 ///
 /// A seed that was cut short is left out when another was played whole;
 /// otherwise all its lanes are cut at the instant that the slowest reached, so
-/// that every lane tells of the same play.
+/// that every lane describes the same play.
 #[must_use]
 pub fn assemble(
     resolved: &Resolved,

@@ -71,8 +71,8 @@ const QUIET: Duration = Duration::from_secs(3);
 
 /// Plays the experiment in real time.
 ///
-/// `progress` is told every second how many lane-seconds have been played
-/// since it was last told. When `stop` becomes true the lanes end where they
+/// `progress` is called every second with how many lane-seconds have been played
+/// since it was last called. When `stop` becomes true the lanes end where they
 /// are, and seeds that have not begun are left out.
 ///
 /// Call [`Permission::acquire`](lagometer_emu::Permission::acquire) before

@@ -62,8 +62,8 @@ const QUIET: Duration = Duration::from_secs(5);
 /// Plays the experiment over the path to `remote`, which must serve
 /// [`LaneService`].
 ///
-/// `progress` is told every second how many lane-seconds have been played
-/// since it was last told. When `stop` becomes true, or the remote end is gone,
+/// `progress` is called every second with how many lane-seconds have been played
+/// since it was last called. When `stop` becomes true, or the remote end is gone,
 /// the lanes end where they are, and seeds that have not begun are left out.
 ///
 /// # Errors
@@ -175,7 +175,7 @@ impl Backend for PathBackend<'_> {
     fn notice(&self) -> Duration {
         let line = self.remote.offset();
         let round_trip = line.map_or(Duration::ZERO, |line| line.least_round_trip());
-        // Every lane's remote end is told in turn.
+        // Every lane's remote end is notified in turn.
         round_trip * (self.jobs.len() as u32 + 1)
     }
 

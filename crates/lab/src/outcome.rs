@@ -136,7 +136,7 @@ pub struct Cost {
     /// CPU time of the two threads that played it, system calls included.
     pub cpu: Duration,
     /// CPU time of the kernel's for it beside its threads, delivering its packets; none
-    /// where the testbed cannot tell it from others'.
+    /// where the testbed cannot separate it from others'.
     pub kernel_cpu: Option<Duration>,
     /// CPU time of threads its library ran of its own.
     pub library_cpu: Duration,

@@ -145,7 +145,7 @@ impl ConnectionLogs for LaneLogs {
 }
 
 impl Write for LogFile {
-    /// Never fails: what could not be written is told at the end, and costs the
+    /// Never fails: what could not be written is reported at the end, and costs the
     /// connection nothing.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write_all(bytes);

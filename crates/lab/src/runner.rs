@@ -29,7 +29,7 @@ const SLICE: Duration = Duration::from_secs(20);
 /// many a slice may take minutes.
 const STEP: Duration = Duration::from_millis(100);
 /// Time measured that a lane plays though it is to stop, so that there is something
-/// to tell.
+/// to report.
 const LEAST: Duration = Duration::from_secs(2);
 
 /// How a run is carried out.
@@ -65,10 +65,10 @@ pub enum LaneRun {
 
 /// Plays the experiment.
 ///
-/// `progress` is told, from any thread, how many lane-seconds have been played
-/// since it was last told. When `stop` becomes true the lanes end where they
+/// `progress` is called, from any thread, with how many lane-seconds have been played
+/// since it was last called. When `stop` becomes true the lanes end where they
 /// are, though every lane of the first seed measures for two seconds, so that there is
-/// something to tell; seeds that have not started are left out.
+/// something to report; seeds that have not started are left out.
 pub fn play(
     resolved: &Resolved,
     options: &RunOptions,

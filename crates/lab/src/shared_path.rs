@@ -55,7 +55,7 @@ pub(crate) struct LanePacket {
     /// The lane's place on the path.
     pub(crate) lane: usize,
     pub(crate) direction: Direction,
-    /// By which its fate is told.
+    /// By which its fate is reported.
     pub(crate) number: u64,
     /// With all headers.
     pub(crate) bytes: u64,

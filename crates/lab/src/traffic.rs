@@ -39,7 +39,7 @@ pub const MOST_MESSAGES: usize = 1_000_000;
 /// The largest message: what a UDP datagram over IPv4 holds.
 pub const LARGEST_MESSAGE_BYTES: u32 = 65_507;
 
-/// The longest that a file may tell of.
+/// The longest that a file may cover.
 pub const LONGEST: Duration = Duration::from_hours(24);
 
 /// A message that was sent.
@@ -118,13 +118,13 @@ pub enum BadTraffic {
         /// By how much.
         seconds: Duration,
     },
-    /// It tells of too much.
+    /// It holds too much.
     #[error(
         "has more than {MOST_MESSAGES} messages, the most that is read: cut it with `editcap` or a \
          shorter log"
     )]
     TooMany,
-    /// It tells of too long.
+    /// It lasts too long.
     #[error("is longer than {} h, the most that is read: cut it", LONGEST.as_secs() / 3600)]
     TooLong,
     /// A capture ends within a packet.

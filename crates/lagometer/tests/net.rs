@@ -94,7 +94,7 @@ fn alone_it_plays_over_loopback_with_a_remote_end_of_its_own() {
         assert_eq!(messages["delivered"], 80, "{name}: {messages}");
         assert!(number(&lane["up_ms"]["p50"]) <= number(&lane["rtt_ms"]["p50"]) + 1.0);
         assert!(number(&lane["cpu_ns_per_message"]) > 0.0);
-        // Whose packets a machine's kernel works for cannot be told there.
+        // Whose packets a machine's kernel works for is not known there.
         assert!(lane["kernel_cpu_ns_per_message"].is_null());
     }
 }

@@ -163,7 +163,7 @@ fn sees_all(world: &Value) {
 /// gateway says so, and nobody else is worse off.
 #[test]
 fn a_player_that_never_reads_harms_nobody_else() {
-    // What few players are told in seconds is to be too much already.
+    // What few players are sent in seconds is to be too much already.
     let settings = "[slow_readers]\nresume_at = \"4 KiB\"\nmerge_from = \"16 KiB\"\n";
     let gateway = Gateway::start(&[], settings);
     let [servers, clients, web] = gateway.place.addresses;
@@ -184,7 +184,7 @@ fn a_player_that_never_reads_harms_nobody_else() {
 }
 
 /// A client that logs in, subscribes to GLOBAL and never reads. It has next to
-/// no room for what it is told.
+/// no room for what it is sent.
 fn subscribe_and_never_read(clients: SocketAddr) -> socket2::Socket {
     let kind = (socket2::Domain::IPV4, socket2::Type::STREAM);
     let mut stream = socket2::Socket::new(kind.0, kind.1, None).unwrap();

@@ -228,7 +228,7 @@ fn game_servers_that_are_killed_come_back_for_what_they_had() {
     assert_eq!(handovers["failed"], 0, "{world:#}");
     assert_eq!(world["sight"]["views_right"], 20, "{world:#}");
     assert_eq!(world["sight"]["views_compared"], 20, "{world:#}");
-    // What the lost process had told is in the sums, and it is named.
+    // What the lost process had reported is in the sums, and it is named.
     let parts = parts(world);
     let whole = [(1, 0), (0, 20), (3, 0), (3, 0), (3, 0)].map(|(s, p)| (s, p, false));
     assert_eq!(parts[..5], whole, "{world:#}");
@@ -355,7 +355,7 @@ impl Running {
         }
     }
 
-    /// Reads what it tells until it has told of that second of the world.
+    /// Reads what it prints until it has reported that second of the world.
     fn wait_for_second(&mut self, second: u32) {
         let reported = |errors: &str| {
             let seconds = errors.lines().filter_map(|line| line.split_once(" s  "));
@@ -377,7 +377,7 @@ impl Running {
         self.errors.push(char::from(byte[0]));
     }
 
-    /// Waits for its end; its exit code, and all that it told.
+    /// Waits for its end; its exit code, and all that it printed.
     fn end(mut self) -> (Option<i32>, String) {
         let mut stderr = self.child.stderr.take().unwrap();
         stderr.read_to_string(&mut self.errors).unwrap();

@@ -17,7 +17,7 @@ pub enum Fate {
     },
     /// It never arrives.
     Dropped(Reason),
-    /// It is larger than the link takes, and the sender is told so.
+    /// It is larger than the link takes, and the sender is notified.
     Refused {
         /// The largest packet that would be taken, in bytes.
         mtu_bytes: u64,

@@ -26,7 +26,7 @@ pub struct LinkStats {
     pub delivered: Amount,
     /// What never arrives, by reason, in the order of [`Reason::ALL`].
     pub dropped: [Amount; Reason::ALL.len()],
-    /// What the sender was told is too large.
+    /// What the sender was notified is too large.
     pub refused: Amount,
     /// The second arrivals of packets already counted as delivered.
     pub copies: Amount,

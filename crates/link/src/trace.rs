@@ -22,7 +22,7 @@ pub enum Trace {
 }
 
 impl Trace {
-    /// Reads a trace of either kind; its first line tells which it is.
+    /// Reads a trace of either kind; its first line shows which it is.
     ///
     /// # Errors
     ///

@@ -52,7 +52,7 @@ pub(crate) fn host_name() -> Option<String> {
 }
 
 /// Major version, minor version and build, as the registry has them: what programs
-/// are told otherwise depends on their manifest.
+/// are reported otherwise depends on their manifest.
 pub(crate) fn release() -> String {
     let value = |name| {
         let key = "SOFTWARE\\Microsoft\\Windows NT\\CurrentVersion";

@@ -59,7 +59,7 @@ pub(crate) enum Reply {
     Nothing,
     /// It is to be answered with this.
     Challenge(Vec<u8>),
-    /// The address has proved itself and is to be told so with this.
+    /// The address has proved itself and is to be notified with this.
     Proved(Vec<u8>),
 }
 

@@ -32,7 +32,7 @@ use listener::{Listener, Post};
 /// How long reaching a remote end and proving each other may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long the remote end may take to read what it is told.
+/// How long the remote end may take to read what it is sent.
 const READS_WITHIN: Duration = Duration::from_secs(5);
 
 /// A control connection with a remote end. Dropped, it ends, and with it every job.
@@ -113,7 +113,7 @@ impl Remote {
         RemoteJob::open(&self.wire, service, request)
     }
 
-    /// The clock of this end, in which [`offset`](Self::offset) is told.
+    /// The clock of this end, in which [`offset`](Self::offset) is given.
     #[must_use]
     pub fn clock(&self) -> Clock {
         self.wire.clock
@@ -190,7 +190,7 @@ impl Drop for Remote {
     fn drop(&mut self) {
         let _ = self.wire.stream.shutdown(Shutdown::Both);
         if let Some(listener) = self.listener.take() {
-            // It has told every job that the control connection is over.
+            // It has notified every job that the control connection is over.
             let _ = listener.join();
         }
     }

@@ -69,7 +69,7 @@ impl UdpDataListener {
         })
     }
 
-    /// The port to tell the local end.
+    /// The port to send the local end.
     #[must_use]
     pub const fn port(&self) -> u16 {
         self.port
@@ -146,7 +146,7 @@ impl TcpDataListener {
         })
     }
 
-    /// The port to tell the local end.
+    /// The port to send the local end.
     #[must_use]
     pub const fn port(&self) -> u16 {
         self.port

@@ -23,7 +23,7 @@ pub(crate) enum FromClient {
     },
     /// Something for a job, to be answered.
     Ask { job: JobNumber, body: Value },
-    /// End a job and tell what it found.
+    /// End a job and report what it found.
     Finish { job: JobNumber },
     /// End a job; what it found is not wanted.
     Abandon { job: JobNumber },

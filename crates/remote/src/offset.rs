@@ -144,7 +144,7 @@ impl OffsetEstimator {
         }
     }
 
-    /// What the probes tell; `None` while there are none.
+    /// What the probes show; `None` while there are none.
     #[must_use]
     pub fn line(&self) -> Option<Line> {
         let reference = self.reference?;
@@ -338,7 +338,7 @@ impl Line {
     }
 
     /// How often a clock was found to have been stepped. What was measured
-    /// before the last step cannot be told with this line.
+    /// before the last step cannot be converted with this line.
     #[must_use]
     pub const fn steps(&self) -> u32 {
         self.steps

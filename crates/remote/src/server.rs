@@ -49,7 +49,7 @@ pub struct ServerSettings {
     pub data_ports: Option<RangeInclusive<u16>>,
     /// How much at once.
     pub limits: Limits,
-    /// Told of what happens; called on any thread.
+    /// Receives what happens; called on any thread.
     pub on_event: Box<dyn Fn(&Event<'_>) + Send + Sync>,
 }
 
@@ -135,7 +135,7 @@ impl Drop for Server {
         // A thread that has ended needs no waking.
         let _ = self.waker.wake();
         if let Some(thread) = self.thread.take() {
-            // It has told of whatever went wrong.
+            // It has reported whatever went wrong.
             let _ = thread.join();
         }
     }

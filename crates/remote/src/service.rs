@@ -22,7 +22,7 @@ pub trait Service: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// [`Refusal`], which the local end is told.
+    /// [`Refusal`], which the local end is sent.
     fn open(&self, request: &Value, session: &Session) -> Result<Accepted, Refusal>;
 }
 
@@ -36,13 +36,13 @@ pub trait Job: Send + 'static {
     ///
     /// # Errors
     ///
-    /// [`Refusal`], which the local end is told.
+    /// [`Refusal`], which the local end is sent.
     fn ask(&mut self, body: &Value) -> Result<Value, Refusal> {
         let _ = body;
         Err(Refusal::new("it takes no questions while it is under way"))
     }
 
-    /// Ends it and tells what it found.
+    /// Ends it and reports what it found.
     #[must_use]
     fn finish(self: Box<Self>) -> Value {
         Value::Null
@@ -56,7 +56,7 @@ pub struct Accepted {
 }
 
 impl Accepted {
-    /// A job, and what the local end is told of it: ports, for one.
+    /// A job, and what the local end is sent of it: ports, for one.
     #[must_use]
     pub fn new(reply: Value, job: impl Job) -> Self {
         Self {

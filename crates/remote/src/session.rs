@@ -18,7 +18,7 @@ use crate::message::{FromServer, JobNumber};
 use crate::service::Refusal;
 use crate::tag::Key;
 
-/// How a job is told to end.
+/// How a job is asked to end.
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
     shared: Arc<(AtomicBool, Mutex<()>, Condvar)>,

@@ -42,7 +42,7 @@ impl Key {
         hmac::verify(&self.0, &message, tag).is_ok()
     }
 
-    /// A key for the purpose that `label` names, which tells nothing of this
+    /// A key for the purpose that `label` names, which reveals nothing of this
     /// one.
     pub(crate) fn derive(&self, label: &str, parts: &[&[u8]]) -> Self {
         Self::new(&self.tag(label, parts))

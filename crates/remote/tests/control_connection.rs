@@ -94,7 +94,7 @@ impl Job for EchoJob {
     }
 }
 
-/// A remote end, what it told of, and how many of its jobs were not finished.
+/// A remote end, what it reported, and how many of its jobs were not finished.
 struct House {
     server: Server,
     secret: Secret,

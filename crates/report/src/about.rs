@@ -141,7 +141,7 @@ fn kernel_of(document: &Document) -> String {
     }
 }
 
-/// Seconds of play for each seed, as far as the longest timeline tells.
+/// Seconds of play for each seed, as far as the longest timeline goes.
 pub(crate) fn played_s(document: &Document) -> Option<f64> {
     document
         .lanes

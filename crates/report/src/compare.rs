@@ -101,7 +101,7 @@ pub enum Chance {
     Interval(f64, f64),
     /// Up to this, either way.
     UpTo(f64),
-    /// Nothing tells.
+    /// It is not known.
     Unknown,
 }
 
@@ -117,7 +117,7 @@ pub enum Direction {
     Better,
     /// For the worse.
     Worse,
-    /// The figures differ, but nothing tells whether by chance.
+    /// The figures differ, but nothing shows whether by chance.
     Unknown,
 }
 
@@ -284,7 +284,7 @@ fn change(pair: &Pair, figure: Figure, first: &Lane, second: &Lane) -> Option<Ch
 }
 
 /// Which way a percentile went that is lost in one run: the way of the share of lost
-/// messages. Of one that is lost in both nothing can be told.
+/// messages. Of one that is lost in both nothing can be said.
 fn direction_of_loss(
     pair: &Pair,
     first: &Lane,

@@ -312,7 +312,7 @@ impl Figure {
     /// Half the figure's 95 % interval: it is known to ± this. Infinite where
     /// the interval reaches what was lost.
     ///
-    /// None where there is too little to tell by, and for facts of the run.
+    /// None where there is too little to judge by, and for facts of the run.
     pub(crate) fn spread(self, lane: &Lane) -> Option<f64> {
         let (low, high) = interval(self.metric()?, lane)?;
         // Where every draw lost it there is nothing that varies.

@@ -76,7 +76,7 @@ pub(crate) enum Outcome {
     Held,
     /// It holds, and became better than before.
     Better,
-    /// It holds by what was measured, or cannot be told; chance may have made it.
+    /// It holds by what was measured, or is not known; chance may have made it.
     Undecided,
     /// It does not hold.
     Failed,
@@ -257,7 +257,7 @@ impl Check {
             ShiftFinding::Worse => Outcome::Failed,
             ShiftFinding::Unknown => {
                 found.push_str(
-                    " (too little to tell by; play the baseline's seeds, and more of them)",
+                    " (too little to judge by; play the baseline's seeds, and more of them)",
                 );
                 Outcome::Undecided
             }

@@ -71,7 +71,7 @@ pub fn page(documents: &[Document]) -> String {
     page_of(documents.iter().map(|document| (None, document)))
 }
 
-/// As [`page`], each document with a name that tells it from the others.
+/// As [`page`], each document with a name that distinguishes it from the others.
 #[must_use]
 pub fn named_page(documents: &[(&str, &Document)]) -> String {
     page_of(

@@ -6,12 +6,12 @@ use lagometer_results::{Audit, Document, Noise};
 
 use crate::written::{factor, milliseconds};
 
-/// The words in which an invalid run is told, beginning with `NOT VALID`;
+/// The words in which an invalid run is reported, beginning with `NOT VALID`;
 /// nothing for a run whose emulator has no fault to confess.
 pub(crate) fn invalid(document: &Document) -> Option<String> {
     let audit = document.audit.as_ref().filter(|audit| !audit.valid)?;
     Some(format!(
-        "NOT VALID: {}. The figures tell of this machine as much as of the transports.",
+        "NOT VALID: {}. The figures describe this machine as much as of the transports.",
         audit.faults.join("; ")
     ))
 }
@@ -68,7 +68,7 @@ pub(crate) fn emulator(audit: &Audit) -> String {
     )
 }
 
-/// The machine's noise floor, and what cannot be told below it.
+/// The machine's noise floor, and what cannot be distinguished below it.
 pub(crate) fn machine(document: &Document, noise: &Noise) -> String {
     format!(
         "a sleeper wakes {} µs late (p50), {} µs (p99), and {} % of the time is taken away: \

@@ -52,7 +52,7 @@ pub enum ShiftFinding {
     Better,
     /// It became worse, beyond both.
     Worse,
-    /// There is too little to tell by: few seeds, a short run, not as many of
+    /// There is too little to judge by: few seeds, a short run, not as many of
     /// them in both.
     Unknown,
 }

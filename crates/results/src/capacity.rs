@@ -149,7 +149,7 @@ pub fn capacity_verdict(worlds: &[World]) -> Option<String> {
 }
 
 impl World {
-    /// Whether nothing gave way: all players were told of each other as often
+    /// Whether nothing gave way: all players received each other's state as often
     /// as they asked.
     #[must_use]
     pub fn is_carried(&self) -> bool {

@@ -85,13 +85,13 @@ pub enum Judgement {
     Second,
     /// There is no difference that chance or noise could not have made.
     Neither,
-    /// There is too little to tell by: few seeds, a short run, or a figure
+    /// There is too little to judge by: few seeds, a short run, or a figure
     /// that is missing or not kept.
     Unknown,
 }
 
 /// A figure's 95 % confidence interval, in its unit; the upper end is infinite
-/// where it reaches what was lost. `None` where there is too little to tell by
+/// where it reaches what was lost. `None` where there is too little to judge by
 /// or the figure is a fact of the run, as a maximum is.
 #[must_use]
 pub fn interval(metric: Metric, lane: &Lane) -> Option<(f64, f64)> {

@@ -101,7 +101,7 @@ pub struct LaneFigures {
 /// three times its own median, and listed one seed after the other. The
 /// timeline is the first seed's. With several seeds every figure is also
 /// given [per seed](LaneFigures::per_seed). How far figures could have come out
-/// differently is told by [drawing them anew](LaneFigures::resamples).
+/// differently is found by [drawing them anew](LaneFigures::resamples).
 ///
 /// `extra_limits_ms` are further limits for [`Lane::within`], as budgets may
 /// ask for; see [`limits_ms`](crate::limits_ms). `lag_threshold` is the round
@@ -174,7 +174,7 @@ pub fn seed_figures(
 
 impl LaneFigures {
     /// The lane's part of the document, with its name and its transport's.
-    /// What records cannot tell (settings, library, properties, wire, CPU time,
+    /// What records do not hold (settings, library, properties, wire, CPU time,
     /// failure) is left empty for the caller to fill in.
     #[must_use]
     pub fn into_lane(self, lane: &str, transport: &str) -> Lane {

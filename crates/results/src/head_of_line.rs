@@ -9,10 +9,10 @@ use crate::record::MessageRecord;
 /// which is retransmission, queueing and the path itself.
 ///
 /// `median` is the lane's median round trip in nanoseconds. For every
-/// delivered message of which the transport can tell how long it was blocked,
+/// delivered message of which the transport reports how long it was blocked,
 /// the delay above the median is *late delay*, and as much of it as the
 /// message was blocked is waiting: what it waited within the median made
-/// nothing late. `None` if the transport cannot tell for any message.
+/// nothing late. `None` if the transport does not report it for any message.
 pub(crate) fn head_of_line<'a>(
     records: impl Iterator<Item = &'a MessageRecord>,
     median: u64,

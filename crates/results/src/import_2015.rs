@@ -41,7 +41,7 @@ pub struct Echo {
     /// The round trip in milliseconds.
     pub rtt_ms: u32,
     /// How often the client sent the message, where the log says so; zero is
-    /// what some clients print when they cannot tell.
+    /// what some clients print when they do not know.
     pub sends: Option<u32>,
 }
 

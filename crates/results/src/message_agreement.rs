@@ -22,7 +22,7 @@ pub struct MessageAgreement {
     pub first: Option<Disagreement>,
 }
 
-/// A message that two testbeds tell different things of.
+/// A message that two testbeds report differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disagreement {
     /// Its number, from 0.

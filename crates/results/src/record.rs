@@ -26,7 +26,7 @@ pub struct MessageRecord {
     pub refused: bool,
     /// How long it lay complete at the remote end and its echo at the client,
     /// kept back only because an earlier message was missing. `None` where
-    /// the transport cannot tell.
+    /// the transport does not report.
     pub blocked: Option<Duration>,
 }
 

@@ -145,7 +145,7 @@ struct Bench<'a> {
     figures: [Metric; 3],
     /// Which lane beats which by which figure: metric, winner, loser.
     beaten: BTreeSet<(Metric, &'a str, &'a str)>,
-    /// Pairs of lanes of which it can be told at all.
+    /// Pairs of lanes of which it can be decided at all.
     comparable: BTreeSet<(&'a str, &'a str)>,
 }
 

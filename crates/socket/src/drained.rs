@@ -29,7 +29,7 @@ impl Drained {
         }
     }
 
-    /// Whether reading at `now` would find nothing. A wait in vain tells that of the
+    /// Whether reading at `now` would find nothing. A wait in vain shows that of the
     /// first instant at which this is asked after it.
     pub(crate) fn is_known_at(&mut self, now: Time) -> bool {
         if std::mem::take(&mut self.by_wait) {

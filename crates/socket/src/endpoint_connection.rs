@@ -18,7 +18,7 @@ use crate::udp::{Incoming, Outgoing, Socket};
 pub struct EndpointConnection {
     socket: Socket,
     endpoint: BoxedEndpoint,
-    /// When the endpoint wants to be told, as it last said.
+    /// When the endpoint wants to be called, as it last said.
     deadline: Option<Time>,
     incoming: Incoming,
     outgoing: Outgoing,
@@ -148,7 +148,7 @@ impl SocketConnection for EndpointConnection {
             std::thread::sleep(longest);
             return;
         }
-        // What is wrong with the socket is told by the next attempt to use it.
+        // What is wrong with the socket is reported by the next attempt to use it.
         let ready = self
             .socket
             .wait_ready(!self.outgoing.is_empty(), Some(longest));

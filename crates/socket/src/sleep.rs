@@ -15,7 +15,7 @@ pub(crate) fn until_ready(file: impl AsFd, to_write: bool, longest: Duration) ->
     // Longer than can be said is forever.
     let longest = Timespec::try_from(longest).ok();
     let file = file.as_fd();
-    // What is wrong with the file is told by the next attempt to use it.
+    // What is wrong with the file is reported by the next attempt to use it.
     matches!(
         poll(&mut [PollFd::new(&file, flags)], longest.as_ref()),
         Ok(0)

@@ -425,7 +425,7 @@ impl Playing {
             }
             Act::Finish => {
                 let at = self.note(end, Happened::Finish);
-                // It may have been reset, which reading will tell.
+                // It may have been reset, which reading will show.
                 let _ = self.ends[end].host.socket().shutdown(Shutdown::Write);
                 at
             }

@@ -35,7 +35,7 @@ const QUEUE: usize = 20_000;
 /// How often a way to the peer is looked for, and how long is waited in between.
 const MOST_TRIES: u32 = 1_000;
 const NS_BETWEEN_TRIES: u64 = 1_000_000;
-/// TCP's state `ESTABLISHED`, as `TCP_INFO` tells it.
+/// TCP's state `ESTABLISHED`, as `TCP_INFO` reports it.
 const ESTABLISHED: u8 = 1;
 
 /// The guest's monotonic clock, in nanoseconds. Reading it takes no time.

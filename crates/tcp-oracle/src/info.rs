@@ -54,7 +54,7 @@ fn text(values: [u64; NAMES.len()]) -> String {
     words.join(" ")
 }
 
-/// What the kernel told.
+/// What the kernel reported.
 #[cfg(target_os = "linux")]
 pub(crate) fn of_kernel(info: &nix::libc::tcp_info) -> String {
     text([

@@ -24,7 +24,7 @@ pub(crate) struct PathSettings {
     /// The share of packets that are marked as having met congestion, of those whose
     /// sender understands it.
     pub(crate) mark: f64,
-    /// Larger packets, in bytes, do not come through; and whether their sender is told.
+    /// Larger packets, in bytes, do not come through; and whether their sender is notified.
     pub(crate) mtu: Option<(u16, bool)>,
 }
 
@@ -53,7 +53,7 @@ impl Path {
         (bytes > usize::from(mtu)).then_some(mtu)
     }
 
-    /// When the sender of a packet that left `now` and was refused is told so, if it is.
+    /// When the sender of a packet that left `now` and was refused is notified, if it is.
     pub(crate) fn report_at(&self, now: u64) -> Option<u64> {
         let (_, is_reported) = self.settings.mtu?;
         is_reported.then_some(now + self.settings.delay_ns)

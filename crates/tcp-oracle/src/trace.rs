@@ -95,7 +95,7 @@ pub(crate) enum Happened {
     Cork(bool),
     /// It set `TCP_QUICKACK`.
     QuickAck,
-    /// A router told it that the packet with this sequence number is larger than so many
+    /// A router reported to it that the packet with this sequence number is larger than so many
     /// bytes.
     TooBig(Seq, u32),
     /// It ended its stream.
@@ -103,11 +103,11 @@ pub(crate) enum Happened {
     /// It closed.
     Close,
     /// It asked whether there is something to read, and there was no room to write:
-    /// the kernel tells when there is, and the buffer may grow until then.
+    /// the kernel reports when there is, and the buffer may grow until then.
     Full,
     /// A call failed with this error number, or `SO_ERROR` has it at the end: 0 for none.
     Error(u32),
-    /// The kernel's state after this, as `TCP_INFO` tells it.
+    /// The kernel's state after this, as `TCP_INFO` reports it.
     State(String),
 }
 

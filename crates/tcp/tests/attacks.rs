@@ -251,7 +251,7 @@ fn a_window_of_one_byte_cuts_one_piece_off_what_is_sent_again() {
     assert!(seq - una >= 14_600, "{}", seq - una);
     let (_, seq) = expected(&mut network);
     let mut packets = network.client(|c| c.flow().packets_out);
-    // It tells of ever one byte more, after each timeout.
+    // It advertises ever one byte more, after each timeout.
     for known in 1..40 {
         let ack = una + 1_460 + known;
         let flags = Flags::ACK.0;

@@ -172,7 +172,7 @@ fn what_a_shrunk_window_holds_up_is_not_given_up_as_what_is_lost() {
         timestamps: false,
         ..exact()
     });
-    // What it says last has a later number than what told of its window before.
+    // What it says last has a later number than what reported its window before.
     network.write(1, b"x");
     network.run(Duration::from_secs(1));
     let known = network.client(|c| c.counters().timeouts);

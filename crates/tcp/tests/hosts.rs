@@ -200,7 +200,7 @@ fn a_router_s_message_for_a_connection_left_to_the_host_is_not_reported() {
         let message = icmp_too_big("10.0.0.9".parse().unwrap(), &first, 1_000).unwrap();
         a.receive(now, &message).unwrap();
     };
-    // While the application has it, it is told.
+    // While the application has it, it is notified.
     while a.poll_woken().is_some() {}
     refuse(&mut a);
     assert_eq!(a.poll_woken(), Some(id));

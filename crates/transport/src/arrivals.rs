@@ -13,7 +13,7 @@ use std::time::Duration;
 use lagometer_units::Time;
 
 /// Most pieces that are remembered. Beyond it nothing is learnt until some
-/// are delivered, and a wait may be told too short.
+/// are delivered, and a wait may be reported too short.
 const MOST_PIECES: usize = 65_536;
 
 /// First arrivals of the pieces of a series that are not delivered yet.

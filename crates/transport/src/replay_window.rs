@@ -1,7 +1,7 @@
 //! Distinguishing a datagram that was seen before from one that was not, in bounded
 //! memory.
 
-/// How far behind the newest number a late one may be and still be told from
+/// How far behind the newest number a late one may be and still be distinguished from
 /// a repeated one.
 const WINDOW: u32 = 1024;
 

@@ -351,7 +351,7 @@ mod tests {
             let mut times = [0; 8];
             for datagram in &carried {
                 assert!(datagram.len() <= 1400, "{size}");
-                // Whoever is told of nothing else takes all that is in it.
+                // Whoever has received nothing else takes all that is in it.
                 let mut other = Settings::THREE_COPIES.pair(1, Time::ZERO);
                 let newest = u32::from_le_bytes(datagram[CHECK_BYTES..][..4].try_into().unwrap());
                 other.server.handle_datagram(Time::ZERO, datagram);

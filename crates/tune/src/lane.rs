@@ -222,7 +222,7 @@ impl TunableLane {
         toml::to_string(&Pasted { lane: [lane] }).unwrap_or_default()
     }
 
-    /// Every setting of every start, for telling one search from another.
+    /// Every setting of every start, to distinguish one search from another.
     #[must_use]
     pub fn described(&self) -> Value {
         let starts = self.starts.iter();

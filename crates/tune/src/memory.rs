@@ -14,7 +14,7 @@ use thiserror::Error;
 /// The text's schema.
 const SCHEMA: &str = "lagometer-tune-state/1";
 
-/// Figures of a play of which a text tells at most.
+/// Figures of a play that a text reports at most.
 const MOST_FIGURES: usize = 100;
 
 /// What every play found.

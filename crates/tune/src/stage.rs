@@ -41,7 +41,7 @@ pub struct Stage<'a> {
     pub memory: Memory,
     /// When it becomes true, play ends as soon as the plays under way do.
     pub stop: &'a AtomicBool,
-    /// Is told, from any thread, of virtual time that has been played.
+    /// Is called, from any thread, with virtual time that has been played.
     pub progress: &'a (dyn Fn(Duration) + Sync),
     /// Is shown what was played, every now and then, to keep it.
     pub keep: &'a mut dyn FnMut(&Memory),

@@ -36,7 +36,7 @@ pub(crate) const COLUMNS: [Column; 5] = [
 /// The least columns of names: as many as `link down` has.
 const LEAST_NAMES: u16 = 9;
 
-/// The least columns of a graph that tell anything.
+/// The least columns of a graph that show anything.
 const LEAST_GRAPH: u16 = 16;
 
 /// Where things are: names, graphs, and how many columns are to their right.

@@ -148,7 +148,7 @@ impl RunView {
         self.done = self.done.max(self.share());
     }
 
-    /// The share of all seeds that is played, as far as lanes tell.
+    /// The share of all seeds that is played, as far as lanes report it.
     fn share(&self) -> f64 {
         let nth = self.seeds.iter().position(|&seed| Some(seed) == self.seed);
         let (Some(nth), Some(playing)) = (nth, self.playing_for) else {

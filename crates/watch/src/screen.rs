@@ -22,7 +22,7 @@ use crate::{Theme, View};
 
 /// Whether the alternate screen is on: there is one for the process.
 static IS_ON: AtomicBool = AtomicBool::new(false);
-/// Whether the terminal was told to show nothing of what is typed.
+/// Whether the terminal was set to show nothing of what is typed.
 static IS_HUSHED: AtomicBool = AtomicBool::new(false);
 
 /// A terminal that shows views.
@@ -76,7 +76,7 @@ impl Screen {
     /// be drawn.
     pub fn restore() {
         if IS_ON.swap(false, Ordering::SeqCst) {
-            // There is nobody to tell of it.
+            // There is nobody to report it to.
             let _ = execute!(io::stderr(), Show, LeaveAlternateScreen);
             let _ = io::stderr().flush();
             if IS_HUSHED.swap(false, Ordering::SeqCst) {

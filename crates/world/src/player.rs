@@ -134,7 +134,7 @@ impl Player {
         outbox.authenticate(&name, "test_lt").map(drop)
     }
 
-    /// Decides what the time up to now brings and tells the server.
+    /// Decides what the time up to now brings and sends it to the server.
     pub fn frame(&mut self, now: Time, outbox: &mut Outbox) {
         let due = self.bot.decisions_by(now);
         for nth in self.decisions..due {
@@ -469,7 +469,7 @@ impl Handler for Player {
                 self.answered_at = self.clock.get();
             }
             Event::LoggedIn { conn_id, .. } => self.logged_in(conn_id, outbox),
-            // Of a channel whose owner is gone the gateway tells in GLOBAL.
+            // Of a channel whose owner is gone the gateway sends notice in GLOBAL.
             Event::Message {
                 message: FromGateway::RemoveChannel(removed),
                 ..

@@ -31,7 +31,7 @@ pub use whole::GameServer;
 pub struct ServerCounts {
     /// Frames simulated.
     pub frames: u64,
-    /// States of characters told.
+    /// States of characters sent.
     pub states: u64,
     /// Moves taken from players.
     pub moves: u64,
@@ -45,7 +45,7 @@ pub struct ServerCounts {
     pub cell_changes: u64,
     /// Characters that other servers handed over.
     pub taken_over: u64,
-    /// Handovers that told too little to go on with the character.
+    /// Handovers that carried too little to go on with the character.
     pub bad_handovers: u64,
 }
 
@@ -193,7 +193,7 @@ impl Server {
         !matches!(self, Self::Master(_))
     }
 
-    /// Simulates a frame that ends at `now` and tells what changed.
+    /// Simulates a frame that ends at `now` and sends what changed.
     pub fn frame(&mut self, now: Time, outbox: &mut Outbox) {
         match self {
             Self::Whole(server) => server.frame(now, outbox),

@@ -110,7 +110,7 @@ impl StreamTransport {
             Self::Tcp(stream) => read_tcp(stream, session, handler, buffer, traffic),
             Self::WebSocket(transport) => {
                 // The library reads further than one message, so the system
-                // would not tell of the others: all of them.
+                // would not report the others: all of them.
                 loop {
                     traffic.reads += 1;
                     let mut received = Ok(());

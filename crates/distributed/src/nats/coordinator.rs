@@ -52,7 +52,7 @@ pub struct Sweep<'a> {
 
 /// Has workers play a sweep, and returns what they found in the order of its seeds.
 ///
-/// `progress` is told of virtual time that was played, `note` lines for who watches. When
+/// `progress` is called with virtual time that was played, `note` lines for who watches. When
 /// `stop` becomes true, only the seeds that were found by then are returned.
 ///
 /// # Errors

@@ -77,7 +77,7 @@ pub(crate) fn is_about_the_packet(error: &io::Error) -> bool {
         )
 }
 
-/// A side that is not there yet, or no more, is told by an error on the next call of
+/// A side that is not there yet, or no more, is reported by an error on the next call of
 /// its relay.
 fn is_absence(error: &io::Error) -> bool {
     matches!(

@@ -24,7 +24,7 @@ use crate::audit::{AuditCounters, Fingerprint, HEAD_BYTES, RouterEvent, fingerpr
 use crate::lane_link::LaneLink;
 use crate::port::{Port, is_about_the_packet};
 
-/// What the loop is told to do.
+/// What the loop is asked to do.
 #[derive(Debug)]
 pub(super) enum Command {
     /// Go on with these links and counters, and send the old counters back.
@@ -62,7 +62,7 @@ pub(super) struct Engine {
     pub(super) taken: u64,
     /// For each port, how many packets it has at a time.
     pub(super) bursts: Vec<Burst>,
-    /// Packets whose paths have not told their fates yet, by their numbers.
+    /// Packets whose paths have not reported their fates yet, by their numbers.
     pub(super) on_paths: BTreeMap<u64, Taken>,
 }
 
@@ -84,7 +84,7 @@ const WAKER: u64 = u64::MAX;
 const LONG_PASS: Duration = Duration::from_micros(500);
 
 impl Engine {
-    /// Routes until told to stop.
+    /// Routes until asked to stop.
     pub(super) fn run(mut self) -> Finished {
         let outcome = self.route_until_stopped();
         self.close_books();
@@ -167,7 +167,7 @@ impl Engine {
         deadlines.chain(self.hold.next_due()).min()
     }
 
-    /// Lets paths tell the fates that are known by `now`.
+    /// Lets paths report the fates that are known by `now`.
     fn look_after_paths(&mut self, now: Time) {
         for lane in 0..self.lanes.len() {
             if self.lanes[lane].next_deadline().is_some_and(|at| at <= now) {
@@ -344,7 +344,7 @@ impl Engine {
         }
     }
 
-    /// Tells the sender of the packet in `slot` that it was too large.
+    /// Notifies the sender of the packet in `slot` that it was too large.
     fn refuse(&mut self, lane: usize, direction: Direction, slot: &Slot, length: usize, mtu: u64) {
         let mut answer = [0; too_big::ANSWER_BYTES];
         let packet = &self.hold.buffer(slot)[..length];

@@ -22,7 +22,7 @@ pub(crate) enum Outcome {
     LeftOut,
     /// The link has spoken.
     Fated(Fate),
-    /// It is on a path, which tells its fate later.
+    /// It is on a path, which reports its fate later.
     OnPath,
 }
 
@@ -92,7 +92,7 @@ impl Lane {
         }
     }
 
-    /// The next fate that its path tells, of whichever lane.
+    /// The next fate that its path reports, of whichever lane.
     pub(crate) fn poll_fate(&self) -> Option<PathFate> {
         match &self.link {
             LaneLink::Own(_) => None,

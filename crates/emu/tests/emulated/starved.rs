@@ -38,7 +38,7 @@ pub(crate) fn tests() -> Vec<Trial> {
 
 const PLAIN: &str = "[both]\ndelay = \"20 ms\"\n";
 
-/// Sends a packet a millisecond, `packets` of them, and tells `before` of each; then
+/// Sends a packet a millisecond, `packets` of them, and calls `before` for each; then
 /// waits until what is on its way has arrived.
 fn stream(local: &UdpSocket, packets: u32, mut before: impl FnMut(u32)) {
     let began = Instant::now();

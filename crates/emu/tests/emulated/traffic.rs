@@ -195,7 +195,7 @@ fn refused_aloud() {
         let (local, remote) = udp_pair(&network, local, remote);
         let mut buffer = [0; 2000];
         local.send(&vec![0; 1400 - headers]).unwrap();
-        // The host is told, asynchronously, and from then on cuts packets to
+        // The host is notified, asynchronously, and from then on cuts packets to
         // what fits or refuses them itself.
         let deadline = Instant::now() + TIMEOUT;
         loop {

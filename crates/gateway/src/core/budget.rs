@@ -18,7 +18,7 @@ use super::events::Event;
 use super::ids::{ConnId, Peer};
 
 /// At most one log line of each budget in this time; what comes between is
-/// counted and told with the next line.
+/// counted and reported with the next line.
 const LINE_EVERY: Duration = Duration::from_secs(1);
 
 /// Something of which every peer has a limited amount.

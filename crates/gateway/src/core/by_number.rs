@@ -196,7 +196,7 @@ impl<K: Numbered, V> ByNumber<K, V> {
         let Some(last) = self.pages.last() else {
             return Err(0);
         };
-        // Without gaps the last page tells where all others are.
+        // Without gaps the last page says where all others are.
         let behind = last.number.wrapping_sub(number) as usize;
         let guess = (self.pages.len() - 1).wrapping_sub(behind);
         match self.pages.get(guess) {

@@ -466,7 +466,7 @@ impl ConnectionManager {
     }
 
     /// Nothing is taken from the connection any more, and the channel manager is
-    /// told that it is gone.
+    /// notified that it is gone.
     fn begin_to_close(&mut self, key: ConnKey, why: CloseReason) {
         let Some(connection) = self.table.get_mut(key) else {
             return;

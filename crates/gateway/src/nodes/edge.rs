@@ -235,7 +235,7 @@ impl EdgeNode {
         self.has_missed_owner = false;
     }
 
-    /// Tells an owner of the past that there is a newer epoch.
+    /// Notifies a former owner that there is a newer epoch.
     fn answer_stale(&mut self, now: Time, announced: Owner, newest: u64) {
         if now.since(self.stale_since) >= self.times.heartbeat {
             self.stale_since = now;
@@ -291,7 +291,7 @@ impl EdgeNode {
             .position(|route| route.token == Some(token))
     }
 
-    /// Gives a route up: its loop is told, and it is asked for anew.
+    /// Gives a route up: its loop is notified, and it is asked for anew.
     fn lose(&mut self, now: Time, number: usize, why: &'static str) {
         let fresh = RouteEnd::new(now, self.times);
         let route = &mut self.routes[number];
@@ -308,7 +308,7 @@ impl EdgeNode {
         self.notes.push_back(Note::Lost { number, why });
     }
 
-    /// The node ends: the owner is told, once.
+    /// The node ends: the owner is notified, once.
     pub fn end(&mut self) {
         let Some(owner) = self.owner else {
             return;

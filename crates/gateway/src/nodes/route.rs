@@ -58,7 +58,7 @@ pub(super) struct RouteEnd {
     sent_at: Time,
     /// The next piece that is to come.
     expected: u64,
-    /// The other end is to be told what has come.
+    /// What has come is to be acknowledged.
     owes_answer: bool,
     has_gap: bool,
     /// When a frame came last.

@@ -64,7 +64,7 @@ impl AcceptQueues {
         self.waits[peer.index()][why as usize].load(Ordering::Relaxed)
     }
 
-    /// How many of each kind of peer wait now. What the system does not tell is
+    /// How many of each kind of peer wait now. What the system does not report is
     /// none.
     pub(super) fn waiting(&self) -> [u64; 2] {
         self.listed.waiting()

@@ -22,7 +22,7 @@ pub(super) enum Posted {
     Message(SideId, ToChannels),
     /// A probe of that loop, to be sent back as it is.
     Probe(SideId, u64),
-    /// The loop has closed whom channels that were lost knew, as it was told to with this
+    /// The loop has closed whom channels that were lost knew, as it was asked to with this
     /// number.
     Settled(SideId, u32),
 }

@@ -33,7 +33,7 @@ pub(super) struct EdgeLoop {
 }
 
 impl EdgeLoop {
-    /// Runs until told to end, which is when the connection loops have ended.
+    /// Runs until asked to end, which is when the connection loops have ended.
     pub(super) fn run(mut self) -> Result<(), Errno> {
         let mut ready = Events::new();
         let mut arrived = VecDeque::new();

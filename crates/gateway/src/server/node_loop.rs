@@ -37,7 +37,7 @@ pub(super) struct NodeLoop {
 }
 
 impl NodeLoop {
-    /// Runs until told to end, and gives up the lease then.
+    /// Runs until asked to end, and gives up the lease then.
     pub(super) fn run(mut self) -> Result<(), Errno> {
         let mut ready = Events::new();
         let (mut answered, mut turns, mut busy_ns) = (0, 0, 0);

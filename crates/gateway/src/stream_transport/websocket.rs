@@ -102,7 +102,7 @@ impl<S: Read + Write> WebSocketTransport<S> {
         }
     }
 
-    /// Reads one message, and tells how many bytes it had.
+    /// Reads one message, and returns how many bytes it had.
     pub fn read_once(&mut self, take: impl FnOnce(&[u8])) -> (Reading, usize) {
         if let State::Opening(_) = self.state
             && let State::Opening(opening) = std::mem::replace(&mut self.state, State::Failed)

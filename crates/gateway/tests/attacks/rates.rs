@@ -102,7 +102,7 @@ fn records_of_tls_count_as_messages() {
     stop(server);
 }
 
-/// The poller tells of one that has gone again and again: it was read without a
+/// The poller reports one that has gone again and again: it was read without a
 /// pause, so as to be rid of it.
 #[test]
 fn who_resets_a_websocket_is_not_read_faster_for_it() {
@@ -164,7 +164,7 @@ fn who_hangs_up_and_comes_again_is_read_no_faster_for_it() {
     stop(server);
 }
 
-/// It was told that it was let in, and hung up on.
+/// It received that it was let in, and was hung up on.
 #[test]
 fn a_login_whose_place_was_given_away_is_not_answered_as_let_in() {
     // Three places for clients, of which two are taken.

@@ -459,7 +459,7 @@ fn group(choices: &mut Choices<'_>) -> (u32, Vec<u8>) {
 }
 
 /// The game's own messages, some in the wrapping that servers use, some that
-/// tell of objects.
+/// hold objects.
 fn user_space(choices: &mut Choices<'_>) -> (u32, Vec<u8>) {
     let msg_type = choices.pick(&[100, 103, 103, 104, 104, 150, 65_535, 65_536, u32::MAX]);
     let payload = match msg_type {

@@ -189,7 +189,7 @@ fn described(seed: u64, script: &Script, failure: &Failure) -> String {
     )
 }
 
-/// From now on conversations panic silently: the first has told where, and its
+/// From now on conversations panic silently: the first has printed where, and its
 /// transcript is being cut down.
 fn silence_panics() {
     static ONCE: Once = Once::new();

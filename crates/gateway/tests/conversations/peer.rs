@@ -28,7 +28,7 @@ pub(crate) struct TestPeer {
     pub(crate) unread: Vec<u8>,
     /// What it has read and nobody has looked at.
     pub(crate) inbox: Vec<OwnedPack>,
-    /// What it was told that it is subscribed to.
+    /// What it has received that it is subscribed to.
     subscribed: BTreeSet<u32>,
     decoder: FrameDecoder,
 }
@@ -121,7 +121,7 @@ fn judge(
         }
         8 if !subscribed.contains(&message.channel_id) => {
             return Err(format!(
-                "{who} is sent data of channel {}, which it was not told it may read",
+                "{who} is sent data of channel {}, which it has not received access to",
                 message.channel_id
             ));
         }

@@ -147,7 +147,7 @@ fn channel(choices: &mut Choices<'_>) -> u32 {
     }
 }
 
-/// Access given up and taken back: each time it is told with all masks.
+/// Access given up and taken back: each time it is sent with all masks.
 fn access_to_and_fro(who: usize, choices: &mut Choices<'_>) -> Vec<Act> {
     let channel = channel(choices);
     let masks = choices.pick(&[1, 63, 64, 65]);

@@ -44,7 +44,7 @@ fn numbers_of_removed_channels_come_next() {
     assert_eq!(
         world.take(server, types::REMOVE).len(),
         1,
-        "told as a subscriber"
+        "notified as a subscriber"
     );
     assert_eq!(world.create(server, 3), 2);
     assert_eq!(world.create(server, 3), 4);

@@ -60,7 +60,7 @@ fn access_given_up_and_taken_back_by_the_thousand_does_not_cut_off_the_owner() {
     world.peers[server].stalled = true;
     for client in clients {
         let options = ChannelSubscriptionOptions {
-            // They are told with every change of the access, also to the owner.
+            // They are sent with every change of the access, also to the owner.
             data_field_masks: (0..64).map(|mask| format!("{mask:063}")).collect(),
             ..every(20)
         };

@@ -115,7 +115,7 @@ fn windows_without_ones_own_updates_are_few_where_all_write_to_one_entry() {
         (2..=12).contains(&built),
         "one for all and eight apart: {built}"
     );
-    // Everybody is told, those beyond the first few of what they sent, too.
+    // Everybody is notified, those beyond the first few of what they sent, too.
     for &client in &clients {
         assert!(!world.take(client, types::UPDATE).is_empty());
     }
@@ -320,7 +320,7 @@ fn a_client_takes_nothing_away_of_a_servers_data_of_unknown_type() {
     let received = ChannelDataUpdateMessage::decode(&*world.one(listener, types::UPDATE).msg_body);
     assert_eq!(received.unwrap().data.unwrap().value, field(3));
     assert_eq!(over(&world, Peer::Client, Budget::Data), 1);
-    // Who comes is told what the server has put there.
+    // Who comes receives what the server has put there.
     let newcomer = world.client();
     world.subscribe(newcomer, channel, every(20));
     world.pass(100);

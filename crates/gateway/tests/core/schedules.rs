@@ -137,7 +137,7 @@ impl Chat {
                 options.data_field_masks = vec!["chatMessages.content".into()];
             }
             if skip_first {
-                // From when on it gets windows is the first one's to tell.
+                // From when on it gets windows is the first one's to decide.
                 options.fan_out_delay_ms = Some(0);
                 reader.next = Some(self.history.len());
             }
@@ -272,7 +272,7 @@ fn wander(seed: u64) {
         places.insert(id, 5.0);
     }
     world.forget_all();
-    // Which server holds which entity, by what it was told.
+    // Which server holds which entity, by what it received.
     let mut writers: BTreeMap<u32, Vec<Who>> =
         entities.iter().map(|&id| (id, vec![first])).collect();
     for _ in 0..60 {
@@ -327,7 +327,7 @@ fn wander(seed: u64) {
             .flat_map(|state| state.entities.keys().copied())
             .collect();
         for id in &entities {
-            // Only a handover tells the cell of an entity.
+            // Only a handover gives the cell of an entity.
             let is_in = (places[id] / 10.0).floor() as u32 == cell;
             assert!(!shown.contains(id) || is_in, "entity {id} in cell {cell}");
         }

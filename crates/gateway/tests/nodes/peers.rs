@@ -114,7 +114,7 @@ impl GamePeer {
 
     fn on_message(&mut self, of_type: u32, body: &[u8], truth: u32) {
         match of_type {
-            // A server is told of each player's login, too.
+            // A server is notified of each player's login, too.
             AUTH if self.id.is_none() => {
                 let result = AuthResultMessage::decode(body).expect("a result");
                 self.id = Some(result.conn_id);

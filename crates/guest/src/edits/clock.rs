@@ -100,7 +100,7 @@ fn timed() -> [Edit; 7] {
 /// half of all that a game's transport makes, each of which costs two switches of
 /// process on the machine.
 ///
-/// The clock stands still while they run. So the kernel writes what it tells into a
+/// The clock stands still while they run. So the kernel writes what it reports into a
 /// page that all of them share before it lets one run, and the functions of the vDSO
 /// read it there, in the page below their own. They count what they read, and from
 /// [`FREE_READS`] on ask the kernel, which lets time pass for them as for all who

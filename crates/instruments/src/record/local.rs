@@ -30,7 +30,7 @@ pub struct Settings {
     pub bytes: usize,
     /// For how long.
     pub lasts: Duration,
-    /// Whether trains are sent each second to tell the rate.
+    /// Whether trains are sent each second to find the rate.
     pub trains: bool,
 }
 
@@ -189,7 +189,7 @@ fn both_ways(
     [up, down]
 }
 
-/// Lets the probes tell of the clocks too: the quickest up and the quickest
+/// Takes what the probes show of the clocks too: the quickest up and the quickest
 /// down of each second bound the offset as one exchange would.
 fn sharpen(remote: &Remote, mine: &Played, theirs: &Played) {
     const WINDOW: u64 = 1_000_000_000;

@@ -13,7 +13,7 @@ use crate::record::probe::{TRAIN_BYTES, TRAIN_LENGTH};
 /// Headers fill the path too.
 const HEADER_BYTES: usize = Encapsulation::UdpIpv4.header_bytes() as usize;
 
-/// A train that arrives within less tells of the machine, not of the path.
+/// A train that arrives within less measures the machine, not of the path.
 const LEAST_SPREAD: Duration = Duration::from_millis(1);
 
 /// A packet of a train, as it arrived.
@@ -25,7 +25,7 @@ pub(crate) struct TrainArrival {
 }
 
 /// The median of what the trains met, in bits per second; `None` if none
-/// tells: the path is too fast, or half of every train was lost.
+/// shows: the path is too fast, or half of every train was lost.
 pub(crate) fn bits_per_second(arrivals: &[TrainArrival]) -> Option<u64> {
     let mut trains: BTreeMap<u32, Vec<TrainArrival>> = BTreeMap::new();
     for arrival in arrivals {
@@ -35,7 +35,7 @@ pub(crate) fn bits_per_second(arrivals: &[TrainArrival]) -> Option<u64> {
         .values()
         .filter_map(|train| of_train(train))
         .collect();
-    // Most trains must tell, or those that do are those that met others.
+    // Most trains must show it, or those that do are those that met others.
     if rates.len() * 2 < trains.len() || rates.is_empty() {
         return None;
     }

@@ -23,7 +23,7 @@ pub(crate) const MOST_PROBES: usize = 4_000_000;
 /// The quickest cadence.
 pub(crate) const QUICKEST: Duration = Duration::from_micros(200);
 
-/// The most entries of a list told in one answer; fewer are its end.
+/// The most entries of a list sent in one answer; fewer are its end.
 pub(crate) const CHUNK: usize = 50_000;
 
 /// What the local end asks for.

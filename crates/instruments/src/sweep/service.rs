@@ -123,7 +123,7 @@ fn tcp(request: Request, session: &Session, unblock: Unblock) -> Result<Started,
         let stream = data_listener.admit(TIMEOUT).ok()?;
         unblock.tcp(&stream).ok()?;
         let found = receive::stream(&stream, payload);
-        // Tells the local end, which waits for it, that all has been read.
+        // Notifies the local end, which waits for it, that all has been read.
         unblock.now();
         found.ok()
     })?;

@@ -100,7 +100,7 @@ fn path<E: End, const DIGEST: bool>(case: &Case, fates: &mut Fates, digest: &mut
             traffic.read(&mut there);
         }) {}
         // A tenth more than the round trip, so that the first burst, which
-        // waits for the receiver to tell its window, does not go on for ever.
+        // waits for the receiver to report its window, does not go on for ever.
         traffic.trickle(&mut here, case.window, 44);
         here.flush(|bytes| post(&mut up, now, bytes));
         there.flush(|bytes| post(&mut down, now, bytes));

@@ -129,7 +129,7 @@ fn time<E: End>(case: &Case) -> f64 {
     spent / case.segments as f64
 }
 
-/// Nanoseconds that this thread has had a processor, where the system tells:
+/// Nanoseconds that this thread has had a processor, where the system reports it:
 /// a machine with other things to do stretches the wall's time, not this.
 fn processor_ns() -> Option<u64> {
     // The kernel brings the figure up to date when the thread is switched.

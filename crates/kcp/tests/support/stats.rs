@@ -19,7 +19,7 @@ pub(crate) struct ScenarioStats {
     pub(crate) reached: [u64; BRANCHES.len()],
 }
 
-/// What an engine may meet or do, as its datagrams and answers tell.
+/// What an engine may meet or do, as its datagrams and answers show.
 pub(crate) const BRANCHES: [&str; 14] = [
     "data",
     "acknowledgement",

@@ -99,8 +99,8 @@ const NOTICE_OF_LINKS: Duration = Duration::from_micros(500);
 
 /// Plays every lane of a seed at the same time.
 ///
-/// `progress` is told every second how many lane-seconds have been played since it
-/// was last told. When `stop` becomes true the lanes end where they are.
+/// `progress` is called every second with how many lane-seconds have been played since it
+/// was last called. When `stop` becomes true the lanes end where they are.
 pub(crate) fn play_seed<B: Backend>(
     resolved: &Resolved,
     seed: u64,
@@ -218,7 +218,7 @@ fn attend<B: Backend>(
     outcome
 }
 
-/// Tells every lane when its schedule starts, the first at `first`.
+/// Sends every lane when its schedule starts, the first at `first`.
 fn cue(timeline: &Timeline, stages: &[LaneStage], first: Time) {
     for (lane, stage) in stages.iter().enumerate() {
         let start = first + timeline.offset(lane);

@@ -103,7 +103,7 @@ fn await_opened(job: &RemoteJob) -> Result<(), Error> {
     }
 }
 
-/// Tells a lane's remote end when measuring starts, by its own clock.
+/// Sends a lane's remote end when measuring starts, by its own clock.
 pub(super) fn send_start(job: &RemoteJob, at: Time) -> Result<Value, Error> {
     job.ask(&json!(Word::Start(at.as_nanos())))
 }

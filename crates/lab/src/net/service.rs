@@ -23,7 +23,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// How often it is reported to the local end how the lane stands.
 const REPORT_EVERY: Duration = Duration::from_millis(200);
 
-/// Arrivals told in one answer.
+/// Arrivals reported in one answer.
 const CHUNK: usize = 50_000;
 
 /// What the local end asks for.

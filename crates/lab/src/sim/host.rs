@@ -89,7 +89,7 @@ impl Host {
         Some(datagram)
     }
 
-    /// Tells the endpoint of its deadline if that has come, once.
+    /// Notifies the endpoint of its deadline if that has come, once.
     pub(super) fn handle_deadline(&mut self, now: Time) {
         if self.deadline.take_if(|deadline| *deadline <= now).is_some() {
             self.endpoint.handle_deadline(now);

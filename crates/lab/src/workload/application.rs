@@ -52,7 +52,7 @@ pub trait ClientApplication: Debug + Send {
 
 /// The remote end of a workload.
 pub trait ServerApplication: Debug + Send {
-    /// The client's first message is due at `start`: told once, before that.
+    /// The client's first message is due at `start`: called once, before that.
     fn begin(&mut self, _start: Time) {}
 
     /// Takes out what has arrived and answers. Returns whether anything was sent or
@@ -97,7 +97,7 @@ pub enum Stream {
     Events,
     /// A game's voice.
     Voice,
-    /// The server's own messages, of which it is told when its transport took them, and for
+    /// The server's own messages, of which it is notified when its transport took them, and for
     /// how long it had refused them.
     Taken,
 }

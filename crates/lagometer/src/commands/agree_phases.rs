@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::agree::set;
 
-/// How far apart messages are that tell a phase from another, the finest first: until
+/// How far apart messages are that distinguish a phase from another, the finest first: until
 /// then packets leave at the same microsecond.
 const APART: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(1)];
 

@@ -63,7 +63,7 @@ pub(super) fn headings(version: &str, seeds: u32, each: &str, tolerance: Duratio
         "`sim` / Linux {version} (difference), {seeds} of {each}; messages whose round trips \
          agree within {} ms; TCP in `sim` with a clock that stands still between packets of one \
          instant, as a guest's does, and BBR with the phases that the kernel drew, as far as \
-         they can be told from its play:\n\n{}{}",
+         they can be inferred from its play:\n\n{}{}",
         tolerance.as_millis(),
         line(&names.map(str::to_owned)),
         "| --- ".repeat(names.len()) + "|\n"

@@ -36,7 +36,7 @@ pub(crate) fn compare(arguments: &CompareArguments) -> Result<ExitCode, Failure>
         if arguments.gate.is_asked() {
             return Err(Failure::Input(
                 "--assert, --junit and --summary are for `run`'s documents: of a world there are \
-                 no seeds to tell chance by"
+                 no seeds to judge chance by"
                     .to_owned(),
             ));
         }

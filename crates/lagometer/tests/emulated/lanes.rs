@@ -139,8 +139,8 @@ fn a_remote_end_that_falls_silent_for_good_ends_the_run() {
     }
 }
 
-/// Networks on which a few seconds of play tell a percentile: where more is lost the slowest hundredth of
-/// `webrtc` hangs on a packet or two, and 20 seeds of 3 s leave open what 150 would tell.
+/// Networks on which a few seconds of play show a percentile: where more is lost the slowest hundredth of
+/// `webrtc` hangs on a packet or two, and 20 seeds of 3 s leave open what 150 would show.
 const AGREED: [&str; 3] = ["lan", "fiber", "cable"];
 
 /// How often a network is played at most. What the audit of the emulator calls invalid, on a machine

@@ -197,7 +197,7 @@ fn every_deployments_command_line_starts_this_gateway() {
         let mut child = lagometer()
             .args(words(line, folder.path()))
             .args(["-sa=127.0.0.1:0", "-ca=127.0.0.1:0", "--web=127.0.0.1:0"])
-            // Told even where the line asks for warnings only.
+            // Reported even where the line asks for warnings only.
             .arg("-loglevel=0")
             .current_dir(folder.path())
             .stdin(Stdio::null())
@@ -253,7 +253,7 @@ fn a_settings_file_that_is_missing_is_warned_of_and_one_that_is_wrong_refused() 
 #[test]
 fn a_log_file_is_beside_standard_error_and_bears_the_time() {
     let folder = tempfile::tempdir().unwrap();
-    // That standard error tells of the start the harness waits for.
+    // That standard error reports the start the harness waits for.
     let file = format!("-logfile={}/logs/{{time}}.log", folder.path().display());
     let gateway = Gateway::start(&[&file]);
     let logs = folder.path().join("logs");

@@ -264,7 +264,7 @@ fn on_sigterm_owners_are_notified_who_left_and_the_gateway_ends_in_order() {
         gateway.signal("TERM");
         assert!(
             client.next().is_none(),
-            "the client is told by the end of the stream"
+            "the client is notified by the end of the stream"
         );
         master.until(7);
         while master.next().is_some() {}

@@ -95,7 +95,7 @@ fn packages() -> Vec<Value> {
     assert!(output.status.success(), "{why}");
     let mut metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
     let Value::Array(packages) = metadata["packages"].take() else {
-        panic!("cargo tells of no packages");
+        panic!("cargo lists no packages");
     };
     packages
 }

@@ -221,7 +221,7 @@ pub enum Oversize {
     /// They vanish without a word, as in a path MTU black hole.
     #[default]
     Vanish,
-    /// The sender is told.
+    /// The sender is notified.
     Refuse,
 }
 

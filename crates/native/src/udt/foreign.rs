@@ -95,7 +95,7 @@ unsafe extern "C" {
 /// A `sockaddr` of either family, which only `socket2` looks into.
 type SockAddrStorage = socket2::SockAddrStorage;
 
-/// UDT's answer as a result: -1 is an error, whose kind this thread is told.
+/// UDT's answer as a result: -1 is an error, whose kind this thread reads.
 fn result(doing: &'static str, answer: c_int) -> Result<c_int, Error> {
     if answer != -1 {
         return Ok(answer);

@@ -25,7 +25,7 @@ pub(crate) struct Threads {
 #[derive(Debug)]
 pub(crate) struct Thread {
     id: i32,
-    /// By which it is told from a later thread with the same number.
+    /// By which it is distinguished from a later thread with the same number.
     name: String,
     used: Duration,
 }

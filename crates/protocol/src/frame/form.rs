@@ -9,7 +9,7 @@ use super::{FrameError, FrameLimits, HEADER_LEN, TAG};
 /// length needs that byte.
 const LEGACY_FILLER: u8 = b'N';
 
-/// The form of header a peer writes, as far as its frames have told.
+/// The form of header a peer writes, as far as its frames have shown.
 ///
 /// In most frames both forms look alike. A third byte of zero is only written
 /// in the current form, and a third byte of `N` is a filler in the old one and
@@ -19,7 +19,7 @@ const LEGACY_FILLER: u8 = b'N';
 /// so shows its form at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FrameForm {
-    /// No frame has told yet.
+    /// No frame has shown it yet.
     #[default]
     Undecided,
     /// The length in bytes 2 and 3, always.

@@ -70,7 +70,7 @@ impl Delta {
         })
     }
 
-    /// Merges an update and tells what it removes; `None` when it must follow.
+    /// Merges an update and returns what it removes; `None` when it must follow.
     pub(super) fn merge_and_report(
         &mut self,
         update: &[u8],

@@ -59,7 +59,7 @@ impl Tree {
     }
 
     /// How many elements of the stored data were looked at since this was last asked, to
-    /// merge updates that brought few: what counting takes is told in such elements, too.
+    /// merge updates that brought few: what counting takes is given in such elements, too.
     pub(super) fn take_work(&mut self) -> usize {
         std::mem::take(&mut self.work)
     }

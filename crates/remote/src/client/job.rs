@@ -93,7 +93,7 @@ impl RemoteJob {
     ///
     /// # Errors
     ///
-    /// [`Error::Refused`] if what it found is too much to tell, or
+    /// [`Error::Refused`] if what it found is too much to report, or
     /// [`Error::Gone`].
     pub fn finish(self) -> Result<Value, Error> {
         self.converse(&FromClient::Finish { job: self.job })

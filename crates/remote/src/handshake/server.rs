@@ -29,17 +29,17 @@ pub(crate) enum ServerStep {
     Done(Box<Keys>),
     /// Whoever is there speaks another protocol: not a word to them.
     UnknownProtocol,
-    /// Whoever is there speaks this version, and is told.
+    /// Whoever is there speaks this version, and is notified.
     OtherVersion(u16),
-    /// Whoever is there does not know the secret, and is told.
+    /// Whoever is there does not know the secret, and is notified.
     OtherSecret,
-    /// There is no room for one more, and they are told.
+    /// There is no room for one more, and they are notified.
     Busy,
 }
 
 impl ServerHandshake {
     /// A new control connection; `nonce` must be one nobody can foresee. Without
-    /// room whoever comes is told that the remote end is busy.
+    /// room whoever comes is notified that the remote end is busy.
     pub(crate) fn new(secret: Key, nonce: Nonce, has_room: bool) -> Self {
         Self {
             secret,

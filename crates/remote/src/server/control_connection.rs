@@ -20,7 +20,7 @@ use crate::randomness::unforeseeable;
 use crate::service::{Accepted, Job, Refusal};
 use crate::session::{Session, SocketCount, Stop, Voice};
 
-/// How long the local end may take to read what it is told.
+/// How long the local end may take to read what it is sent.
 const READS_WITHIN: Duration = Duration::from_secs(5);
 
 /// Whoever came left and had said nothing.
@@ -132,7 +132,7 @@ impl ControlConnection {
                 Err(error) if is_nothing_yet(&error) => continue,
                 Err(error) => return Err(error.to_string()),
             };
-            // Counted before it is told, so that whoever comes after it is told in
+            // Counted before it is reported, so that whoever comes after it is refused in
             // turn; many may have come at once, each for the last place.
             let joins = matches!(step, ServerStep::Done(_));
             if joins && !self.house.take_session() {
@@ -202,7 +202,7 @@ impl ControlConnection {
         };
         (talk.voice)(&FromServer::Leaving { why: why.clone() });
         let _ = self.stream.shutdown(Shutdown::Both);
-        // All are told to end before any is waited for.
+        // All are asked to end before any is waited for.
         for running in talk.jobs.values() {
             running.session.stop.raise();
         }
@@ -360,7 +360,7 @@ impl Drop for Running {
 }
 
 /// Says things over the connection, whole and in order, from any thread. A
-/// local end that does not read what it is told is cut off.
+/// local end that does not read what it is sent is cut off.
 fn voice(stream: &Arc<TcpStream>, sealer: Sealer) -> Voice {
     let stream = Arc::clone(stream);
     let sealer = Mutex::new(sealer);

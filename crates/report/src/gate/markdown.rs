@@ -53,7 +53,7 @@ pub(super) fn summary(gate: &Gate) -> String {
     text
 }
 
-/// What the experiment asks is told whatever became of it: it is little, and
+/// What the experiment asks is reported whatever became of it: it is little, and
 /// what a reader looks for.
 fn is_listed(check: &Check) -> bool {
     check.outcome != Outcome::Held || check.asked_by == AskedBy::Experiment

@@ -61,7 +61,7 @@ pub(crate) fn charts(drawn: &[Drawn<'_>], out: &mut String) {
     }
     append!(
         out,
-        r#"<p class="note">Each mark is a world of its own with so many players: filled where all were told of each other as often as they asked, hollow where something gave way. {} What gave way is looked for in the order in which one thing causes another: the generator, which would measure itself; the gateway's processor; its tick; the path to players; its queues; the game server's frames; players and connections; windows.{}</p><div class="trends">"#,
+        r#"<p class="note">Each mark is a world of its own with so many players: filled where all received each other's state as often as they asked, hollow where something gave way. {} What gave way is looked for in the order in which one thing causes another: the generator, which would measure itself; the gateway's processor; its tick; the path to players; its queues; the game server's frames; players and connections; windows.{}</p><div class="trends">"#,
         if drawn.iter().any(|each| each.curve.saturated().is_some()) {
             "The band lies between the most that were carried and the fewest beyond that were not."
         } else {

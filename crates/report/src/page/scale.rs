@@ -139,7 +139,7 @@ pub(crate) fn tick_label(milliseconds: f64) -> String {
 }
 
 /// How many nines a share has: 0.9 → 1, 0.99 → 2. All of them has as many as
-/// one in `of` can tell, and so has anything closer to all.
+/// one in `of` can show, and so has anything closer to all.
 pub(crate) fn nines(share: f64, of: u64) -> f64 {
     let most = most_nines(of);
     let late = 1.0 - share.clamp(0.0, 1.0);
@@ -150,7 +150,7 @@ pub(crate) fn nines(share: f64, of: u64) -> f64 {
     }
 }
 
-/// The nines that `of` messages can tell: the last one of them, at least 1.
+/// The nines that `of` messages can show: the last one of them, at least 1.
 pub(crate) fn most_nines(of: u64) -> f64 {
     (of.max(10) as f64).log10()
 }

@@ -13,7 +13,7 @@ use crate::ranking::{self, Group};
 pub(crate) struct View<'a> {
     /// Place of the run on the page, from 0.
     pub(crate) index: usize,
-    /// What tells it from the others, if they were given names.
+    /// What distinguishes it from the others, if they were given names.
     pub(crate) name: Option<&'a str>,
     /// The document.
     pub(crate) document: &'a Document,
@@ -82,7 +82,7 @@ impl<'a> View<'a> {
         self.looks[place]
     }
 
-    /// The nines that the lane with most messages can tell.
+    /// The nines that the lane with most messages can show.
     pub(crate) fn most_nines(&self) -> f64 {
         let most = self
             .document

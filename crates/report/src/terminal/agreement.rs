@@ -157,7 +157,7 @@ fn untested(name: &str, [first, second, less]: [&str; 3]) -> Row {
 fn cells(lane: &str, figure: &ComparedFigure) -> Vec<Cell> {
     let is = figure.is;
     let (write, scale, unit): (fn(f64) -> String, f64, &str) = match figure.metric.unit() {
-        // A difference of shares is told in points.
+        // A difference of shares is given in points.
         Unit::Share => (share, 100.0, "points"),
         Unit::Milliseconds | Unit::Number => (milliseconds, 1.0, "ms"),
     };

@@ -24,7 +24,7 @@ pub(crate) fn render(comparison: &Comparison, paint: Paint, room: usize) -> Stri
     let mut changes = comparison.lanes.iter().flat_map(|lane| &lane.changes);
     if changes.any(|change| change.chance == Chance::Unknown) {
         let text = format!(
-            "Beside {} nothing tells what chance does: figures there are equal or it cannot be told.",
+            "Beside {} nothing shows what chance does: figures there are equal or undecided.",
             written::NOTHING
         );
         say(&text, Style::Dim);
@@ -57,7 +57,7 @@ fn how_judged(comparison: &Comparison) -> &'static str {
         }
         (true, false) => {
             "Both runs met the same network conditions, of one seed: the interval is of the differences over \
-             stretches of the run drawn anew; where it leaves out zero there is a difference. → --seeds 5 on both also tells of other network conditions."
+             stretches of the run drawn anew; where it leaves out zero there is a difference. → --seeds 5 on both also shows other network conditions."
         }
         (false, true) => {
             "± is half the range over the seeds, both runs together: only a larger change is a \
@@ -65,7 +65,7 @@ fn how_judged(comparison: &Comparison) -> &'static str {
         }
         (false, false) => {
             "± is how far stretches of one seed vary, both runs together: only a larger change is a \
-             difference, and what rests on a single moment cannot be told. → --seeds 5 on both."
+             difference, and what rests on a single moment is not decided. → --seeds 5 on both."
         }
     }
 }
@@ -79,7 +79,7 @@ fn summary(comparison: &Comparison) -> String {
         ("mixed", "mixed"),
         ("same", "no difference"),
         ("equal", "equal"),
-        ("unknown", "cannot be told"),
+        ("unknown", "undecided"),
     ] {
         let names: Vec<&str> = comparison
             .lanes
@@ -148,7 +148,7 @@ fn cells(change: &Change) -> Vec<Cell> {
         Direction::Equal => ("equal", Style::Dim),
         Direction::Better => ("better", Style::Good),
         Direction::Worse => ("worse", Style::Bad),
-        Direction::Unknown => ("cannot be told", Style::Dim),
+        Direction::Unknown => ("undecided", Style::Dim),
     };
     vec![
         Cell::new(

@@ -147,8 +147,8 @@ fn columns_that_fit(
     figures
 }
 
-/// The heading of a figure's column. CPU time is told from that of a lane's threads
-/// alone, which is all that is known where the kernel's share cannot be told.
+/// The heading of a figure's column. CPU time is taken from that of a lane's threads
+/// alone, which is all that is known where the kernel's share is not known.
 fn heading(figure: Figure, groups: &[Group<'_>]) -> String {
     if figure == Figure::Cpu && is_user_time(groups) {
         "user time".to_owned()

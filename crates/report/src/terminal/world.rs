@@ -149,7 +149,7 @@ fn players(world: &World) -> Facts {
             ),
         ),
         (
-            "states told to observers",
+            "states sent to observers",
             format!("{} a second", written::count(sight.states_per_s as u64)),
         ),
         (
@@ -275,7 +275,7 @@ fn handovers(handovers: &Handovers) -> Facts {
     ];
     for (name, count) in [
         ("without a server at the end", handovers.orphans),
-        ("handovers that told too little", handovers.failed),
+        ("handovers that carried too little", handovers.failed),
     ] {
         if count > 0 {
             facts.push((name, written::count(count)));

@@ -52,7 +52,7 @@ pub struct Lane {
     /// One-way delay of the echo, of all messages that reached the remote end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down_ms: Option<CensoredQuantiles>,
-    /// Head-of-line blocking, where the transport can tell.
+    /// Head-of-line blocking, where the transport reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head_of_line: Option<HeadOfLine>,
     /// Share of all intended messages whose echo arrived within so many
@@ -111,7 +111,7 @@ pub struct Lane {
     pub per_seed: Vec<SeedFigures>,
     /// How the figures vary with the luck of the network conditions: drawn anew from the
     /// seeds, or from the stretches of a run of fewer than five; absent for
-    /// runs too short to tell.
+    /// runs too short to judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resamples: Option<Resamples>,
     /// What a foreign log says, by that log's own conventions, where the lane

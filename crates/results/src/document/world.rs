@@ -22,7 +22,7 @@ pub struct World {
     pub measured_s: f64,
     /// Players, and what became of them.
     pub players: Players,
-    /// How often players are told of others and how old what they see is, the
+    /// How often players receive others and how old what they see is, the
     /// nearest tier first.
     pub tiers: Vec<WorldTier>,
     /// What reached the players.
@@ -120,7 +120,7 @@ pub struct Sight {
     pub updates_per_s_p50: f64,
     /// Updates a second of all players.
     pub updates_per_s_sum: f64,
-    /// States of entities a second that observers were told, all together.
+    /// States of entities a second that observers were sent, all together.
     pub states_per_s: f64,
     /// The 99th percentile of the gaps between two windows of the channel that
     /// all share, at the player where it is longest; null without such
@@ -229,7 +229,7 @@ pub struct Handovers {
     pub orphans: u64,
     /// Characters that servers simulated at the end, all servers together.
     pub simulated: u64,
-    /// Handovers that told the new server too little to go on with.
+    /// Handovers that sent the new server too little to go on with.
     pub failed: u64,
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::document::Noise;
 
 /// The latency in microseconds below which figures of threads that sleep
-/// cannot be told from the machine's own noise: what the worse of a hundred
+/// cannot be distinguished from the machine's own noise: what the worse of a hundred
 /// wake-ups takes, of whatever kind, to two digits.
 fn floor_us(noise: &Noise) -> f64 {
     let floor = noise.floor.as_ref();

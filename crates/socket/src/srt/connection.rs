@@ -221,7 +221,7 @@ fn system(error: &Error) -> io::Error {
 
 fn reason(error: &Error) -> Closed {
     match error.kind() {
-        // SRT does not tell a peer that left from one that fell silent.
+        // SRT does not distinguish a peer that left from one that fell silent.
         Kind::Lost | Kind::NotConnected | Kind::Closed => Closed::ByPeer,
         _ => Closed::Failed(error.to_string()),
     }

@@ -277,7 +277,7 @@ fn socket(address: SocketAddr) -> io::Result<std::os::fd::OwnedFd> {
     )?)
 }
 
-/// Tells the kernel what the settings ask for.
+/// Sets the options of the kernel's socket that the settings ask for.
 fn prepare(stream: &TcpStream, settings: &Settings) -> io::Result<()> {
     sockopt::set_tcp_congestion(stream, &settings.congestion_control)?;
     sockopt::set_tcp_nodelay(stream, settings.no_delay)?;

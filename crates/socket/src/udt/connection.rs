@@ -62,7 +62,7 @@ const LOOK: Duration = Duration::from_millis(1);
 /// The steps in which UDT's epoll keeps time.
 const EPOLL_STEP: Duration = Duration::from_millis(10);
 
-/// UDT asks for a connection for three seconds and tells nobody when it stops.
+/// UDT asks for a connection for three seconds and notifies nobody when it stops.
 const CONNECT: Duration = Duration::from_millis(3500);
 
 /// Reads in one turn at most: a flood from the peer must not silence this
@@ -327,7 +327,7 @@ impl SocketConnection for UdtConnection {
         let wants_room = self.is_blocked || !self.outgoing.is_empty();
         match &mut self.stage {
             Stage::Open(_, Source::Inbox(inbox)) => {
-                // Nothing tells of room in the send buffer.
+                // Nothing reports room in the send buffer.
                 let longest = if wants_room {
                     longest.min(LOOK)
                 } else {
@@ -336,7 +336,7 @@ impl SocketConnection for UdtConnection {
                 sleep::until_ready(inbox.waker(), false, longest);
             }
             Stage::Open(_, Source::Poll(poll)) if longest > EPOLL_STEP => {
-                // What is wrong with the socket is told by its next use.
+                // What is wrong with the socket is reported by its next use.
                 let _ = poll.watch_writing(wants_room);
                 let _ = poll.wait(longest.saturating_sub(EPOLL_STEP));
             }
@@ -393,7 +393,7 @@ fn system(error: &Error) -> io::Error {
 
 fn reason(error: &Error) -> Closed {
     match error.kind() {
-        // UDT does not tell a peer that left from one that fell silent.
+        // UDT does not distinguish a peer that left from one that fell silent.
         Kind::Lost | Kind::NotConnected | Kind::Closed => Closed::ByPeer,
         _ => Closed::Failed(error.to_string()),
     }

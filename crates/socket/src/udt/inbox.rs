@@ -126,7 +126,7 @@ impl Receiving {
                     }
                 }
                 Err(error) if matches!(error.kind(), Kind::WouldBlock | Kind::TimedOut) => {
-                    // It was told to wait; be gentle should it not.
+                    // It was asked to wait; be gentle should it not.
                     thread::sleep(Duration::from_millis(1));
                 }
                 Err(_) => break,

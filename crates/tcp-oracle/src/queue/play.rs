@@ -172,7 +172,7 @@ impl Sender {
 enum Due {
     /// A packet of a flow leaves.
     Send(usize),
-    /// A flow with a window is told of its packet, and whether it was marked.
+    /// A flow with a window is notified of its packet, and whether it was marked.
     Acknowledge(usize, u64, bool),
 }
 
@@ -253,7 +253,7 @@ impl Playing {
         match sender.socket.send(&payload) {
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-            // A full queue may be told, though what was sent is counted.
+            // A full queue may be reported, though what was sent is counted.
             Err(error) if error.raw_os_error() == Some(nix::libc::ENOBUFS) => {}
             Err(error) => return Err(error),
         }

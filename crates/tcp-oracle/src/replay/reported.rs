@@ -25,7 +25,7 @@ pub(super) struct Reported {
 }
 
 impl Reported {
-    /// Takes what the connection has to tell at this time.
+    /// Takes what the connection has to report at this time.
     pub(super) fn collect(&mut self, connection: &mut Connection, at: u64) {
         while let Some(event) = connection.poll_event() {
             match event {
@@ -107,7 +107,7 @@ impl Replay<'_> {
         Err(self.difference("another error", &text))
     }
 
-    /// What the kernel tells of the connection now.
+    /// What the kernel reports of the connection now.
     pub(super) fn check_info(&self, theirs: &str) -> Result<(), Difference> {
         let Some(connection) = &self.connection else {
             return Ok(());

@@ -109,7 +109,7 @@ impl Connection {
         self.done(CloseReason::Aborted);
     }
 
-    /// Tells what is expected; where no data came at a limited rate.
+    /// States what is expected; where no data came at a limited rate.
     fn answer_late(&mut self, segment: &Segment<'_>) {
         let has_data = segment.sequence_length() > 0 && !segment.has(Flags::SYN);
         if has_data || self.is_answer_allowed() {

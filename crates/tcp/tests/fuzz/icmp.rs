@@ -24,7 +24,7 @@ fn any_mtu(random: &mut Random) -> u32 {
     }
 }
 
-/// What nobody off the path can make tell: a packet that is not under way is too big,
+/// What nobody off the path can forge: a packet that is not under way is too big,
 /// another connection's is, or one under way cannot be delivered, which is for the
 /// application to know (RFC 5927, section 5.2: no reason to give up).
 fn forged_icmp(network: &mut Network, to: usize, router: IpAddr, random: &mut Random) -> Vec<u8> {

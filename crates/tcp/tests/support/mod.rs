@@ -342,7 +342,7 @@ impl Network {
     }
 }
 
-/// Bytes that tell where they belong.
+/// Bytes that show where they belong.
 pub(crate) fn pattern(length: usize) -> Vec<u8> {
     let mut random = Random::new(length as u64);
     let mut bytes = Vec::with_capacity(length + 8);

@@ -310,7 +310,7 @@ fn configure(peer: &mut Peer<Wire>, settings: &Settings) {
     peer.set_ping_interval(settings.ping_interval.0.as_millis() as u32);
 }
 
-/// What one side sets for both: ENet tells the peer, at the cost of a command
+/// What one side sets for both: ENet sends it to the peer, at the cost of a command
 /// that would be pointless where ENet's defaults are kept.
 fn configure_throttle(peer: &mut Peer<Wire>, settings: &Settings) {
     let throttle = |settings: &Settings| {

@@ -371,7 +371,7 @@ impl Endpoint for KcpEndpoint {
         self.catch_up(now);
         self.freshen(now);
         if !self.take_in(now, datagram) {
-            // Not ours, or damaged: the reference's caller has nobody to tell
+            // Not ours, or damaged: the reference's caller has nobody to report to
             // either.
             return;
         }

@@ -193,7 +193,7 @@ impl Endpoint for QuicEndpoint {
             return None;
         }
         let (_, connection) = self.connection.as_mut()?;
-        // Reading may grant the peer credit, of which it must be told.
+        // Reading may grant the peer credit, of which it must be notified.
         self.may_transmit = true;
         if let Some(datagrams) = &mut self.datagrams
             && let Ok(Some(message)) = datagrams.receive(connection)

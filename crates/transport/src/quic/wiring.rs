@@ -150,7 +150,7 @@ fn bytes(size: Size) -> usize {
 }
 
 /// Makes connection IDs from the seed: 4 bytes at random, 4 by which an ID
-/// that was damaged on the way is told from one of ours, so that it is
+/// that was damaged on the way is distinguished from one of ours, so that it is
 /// dropped instead of answered.
 struct SeededCids {
     entropy: Entropy,

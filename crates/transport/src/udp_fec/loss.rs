@@ -16,7 +16,7 @@ const MEMORY: f64 = 0.8;
 /// How many messages came of those that should have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Report {
-    /// The newest message that had come; tells an old report from a new one.
+    /// The newest message that had come; distinguishes an old report from a new one.
     pub(super) newest: u32,
     /// Messages sent since the last report.
     pub(super) expected: u16,
@@ -90,7 +90,7 @@ impl LossMeter {
     }
 }
 
-/// The sender's part: the loss that recent reports tell of.
+/// The sender's part: the loss that recent reports show.
 #[derive(Debug, Default)]
 pub(super) struct LossEstimate {
     newest: Option<u32>,

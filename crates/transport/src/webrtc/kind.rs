@@ -1,7 +1,7 @@
 //! What a datagram is, before it is handed to the library.
 
 /// What a datagram can be where ICE and DTLS share one pair of addresses; the
-/// first byte tells (RFC 7983).
+/// first byte shows (RFC 7983).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A message of STUN.

@@ -31,7 +31,7 @@ pub(crate) fn is_reported_where_it_happens(spec: &Spec) {
     let Some(blocked) = blocked.iter().copied().collect::<Option<Vec<_>>>() else {
         assert!(
             blocked.iter().all(Option::is_none),
-            "told for some and not for others"
+            "reported for some and not for others"
         );
         return;
     };

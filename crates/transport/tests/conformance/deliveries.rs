@@ -10,7 +10,7 @@ use crate::network::{Network, Path, Side};
 /// Messages of each delivery and side.
 const MESSAGES: u32 = 300;
 
-/// Unreliable messages are told from reliable ones by their length.
+/// Unreliable messages are distinguished from reliable ones by their length.
 const RELIABLE_BYTES: usize = NUMBERED_BYTES + 30;
 const UNRELIABLE_BYTES: usize = NUMBERED_BYTES + 200;
 

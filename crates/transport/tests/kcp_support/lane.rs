@@ -12,7 +12,7 @@ pub(crate) struct Lane<F> {
     pub(crate) ends: [KcpEndpoint; 2],
     pub(crate) now: Time,
     pub(crate) delay: Duration,
-    /// Told the sending end, the time and the datagram; says whether it is
+    /// Called with the sending end, the time and the datagram; says whether it is
     /// lost.
     loses: F,
     wire: BTreeMap<(Time, u64), (usize, Vec<u8>)>,

@@ -294,7 +294,7 @@ impl<'a, W: ConnectionBackend> Stage<'a, W> {
         self.coordination.stand(own)
     }
 
-    /// Tells what was found, and plays on until nobody needs this shard's
+    /// Reports what was found, and plays on until nobody needs this shard's
     /// connections any more. The gateway is left as it was found.
     fn close(mut self) -> Result<Outcome, PlayError> {
         self.measurements.input_digest(players(&self.backend));

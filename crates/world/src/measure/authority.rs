@@ -22,7 +22,7 @@ pub use checker::{AuthorityChecker, AuthoritySums, LONGEST_FLIGHT};
 pub struct Claim {
     /// The instant from which it holds.
     pub at: Time,
-    /// How far the clock that told that instant may have been off the run's.
+    /// How far the clock that gave that instant may have been off the run's.
     pub within: Duration,
     /// The character's pawn.
     pub entity: EntityId,

@@ -45,7 +45,7 @@ impl Player {
         }
     }
 
-    /// A cell tells who is in it.
+    /// A cell says who is in it.
     pub(super) fn receive_cell(
         &mut self,
         cell: u32,
@@ -162,7 +162,7 @@ impl Player {
         Some(conn_id) == self.conn_id
     }
 
-    /// Tells a channel's owner who wants to play.
+    /// Notifies a channel's owner who wants to play.
     pub(super) fn ask_to_play(&mut self, channel_id: u32, outbox: &mut Outbox) {
         self.asked_at = self.clock.get();
         let login = messages::login(self.number);

@@ -109,7 +109,7 @@ impl View {
 
     /// Takes news of an entity. `at` is the simulation's time of the state.
     /// Returns how long the player received nothing of it, where another
-    /// server than before tells now.
+    /// server than before sends now.
     pub(crate) fn see(
         &mut self,
         entity: EntityId,

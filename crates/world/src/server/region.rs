@@ -197,7 +197,7 @@ impl Region {
         std::mem::take(&mut self.claims)
     }
 
-    /// Simulates a frame that ends at `now`, tells what changed and lets go of
+    /// Simulates a frame that ends at `now`, sends what changed and lets go of
     /// whoever has left.
     pub fn frame(&mut self, now: Time, outbox: &mut Outbox) {
         if self.is_ready() != Ok(true) {
@@ -220,8 +220,8 @@ impl Region {
             else {
                 continue;
             };
-            // What cannot be sent now must not count as told: the character's
-            // place as told decides whose it is.
+            // What cannot be sent now must not count as sent: the character's
+            // place as sent decides whose it is.
             let mut replica = charge.server_player.replica.clone();
             let Some(actor) = replica.actor_changes(body) else {
                 continue;

@@ -90,7 +90,7 @@ impl GameServer {
         self.bootstrap.begin_world();
     }
 
-    /// Simulates a frame that ends at `now` and tells what changed.
+    /// Simulates a frame that ends at `now` and sends what changed.
     pub fn frame(&mut self, now: Time, outbox: &mut Outbox) {
         if self.is_ready() != Ok(true) {
             return;
@@ -252,7 +252,7 @@ impl GameServer {
         count_refusal(&mut self.counts, &sent);
     }
 
-    /// Tells `to`, or everybody, that there is a player's pawn.
+    /// Announces to `to`, or everybody, that there is a player's pawn.
     fn spawn(
         &self,
         player: u32,

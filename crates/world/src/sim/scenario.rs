@@ -61,7 +61,7 @@ pub struct Scenario {
     pub seed: u64,
     /// Frames a server simulates each second.
     pub server_frames_per_s: u32,
-    /// Frames in which a player tells its server what it wants, each second.
+    /// Frames in which a player sends its server what it wants, each second.
     pub player_frames_per_s: u32,
     /// How often a player is sent what changes: the first tier within whose
     /// distance an entity is. Scenarios in one channel have one tier.

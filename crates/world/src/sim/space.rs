@@ -89,7 +89,7 @@ impl Space {
         })
     }
 
-    /// The file that tells a gateway of this grid, for its flag `-scc`.
+    /// The file that describes this grid to a gateway, for its flag `-scc`.
     #[must_use]
     pub fn controller_json(&self) -> String {
         let cell_cm = self.cell_m * 100.0;

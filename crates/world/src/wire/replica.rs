@@ -47,7 +47,7 @@ impl Replica {
     }
 
     /// What is to be sent of the actor itself, where anything is; from then on
-    /// it counts as told.
+    /// it counts as sent.
     pub fn actor_changes(&mut self, body: &Body) -> Option<ActorState> {
         let location = changes(&mut self.location, components(body.place));
         let velocity = changes(&mut self.velocity, components(body.speed));

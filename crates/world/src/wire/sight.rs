@@ -40,7 +40,7 @@ pub(crate) struct Sighting {
     pub(crate) by: Option<u32>,
 }
 
-/// Reads GLOBAL's data: tells `seen` of each entity in it and returns the
+/// Reads GLOBAL's data: calls `seen` with each entity in it and returns the
 /// simulation's time of all of it, where it has one.
 pub(crate) fn read_world(
     data: &[u8],

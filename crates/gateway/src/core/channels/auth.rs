@@ -25,7 +25,7 @@ impl ChannelManager {
     /// The next login that a provider is to decide about; see
     /// [`AuthPolicy::AskProvider`](crate::core::AuthPolicy::AskProvider). Logins
     /// of connections that hung up meanwhile are passed over; of one that was
-    /// given out and is no longer wanted tells [`wants`](Self::wants).
+    /// given out and is no longer wanted shows by [`wants`](Self::wants).
     pub fn poll_auth_request(&mut self) -> Option<AuthRequest> {
         self.logins.next_request()
     }

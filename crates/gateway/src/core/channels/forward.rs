@@ -41,7 +41,7 @@ impl ChannelManager {
             }
             return;
         };
-        // A server that takes up its channels again is told first how they stand.
+        // A server that takes up its channels again first receives how they stand.
         if self.recoveries.is_returning(owner) {
             return;
         }

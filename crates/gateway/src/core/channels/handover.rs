@@ -143,7 +143,7 @@ impl ChannelManager {
     }
 
     /// The cell an entity's data says it is in, and the server there. Only for
-    /// types that the Unreal plugin generates: others do not tell.
+    /// types that the Unreal plugin generates: others do not say.
     pub(super) fn server_at(&self, id: ChannelId) -> Option<(ChannelId, ConnId)> {
         let grid = self.tables.settings.grid.as_ref()?;
         let state = &self.tables.channels.get(id)?.content()?.state;
@@ -184,7 +184,7 @@ impl ChannelManager {
             return;
         }
         let together = self.entities.together(id);
-        // Without its object's reference nobody could tell what came over.
+        // Without its object's reference nobody could know what came over.
         let objects: BTreeMap<ChannelId, UnrealObjectRef> = together
             .iter()
             .filter_map(|&id| Some((id, self.tables.object(id)?)))

@@ -18,7 +18,7 @@ struct Handle {
     /// Somebody has come back for it.
     taken: bool,
     /// When the time allowed is over, or, once somebody has come back, when
-    /// they are told that this was all. Timers of an earlier handle of the same
+    /// they are notified that this was all. Timers of an earlier handle of the same
     /// number, which broke off again before that, are of other instants.
     due: Option<Time>,
     channels: BTreeMap<ChannelId, Left>,
@@ -60,7 +60,7 @@ impl Recoveries {
         Some(id)
     }
 
-    /// What a server that has come back left; it is told at `ends_at` that this was
+    /// What a server that has come back left; it is notified at `ends_at` that this was
     /// all.
     pub(super) fn take_up(
         &mut self,
@@ -99,7 +99,7 @@ impl Recoveries {
         self.0.keys().copied()
     }
 
-    /// Whether a server has come back and has not been told yet that this was
+    /// Whether a server has come back and has not been notified yet that this was
     /// all.
     pub(super) fn is_returning(&self, id: ConnId) -> bool {
         self.0.get(&id).is_some_and(|handle| handle.taken)

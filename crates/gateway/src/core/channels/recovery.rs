@@ -30,7 +30,7 @@ use super::subscriptions::SubOptions;
 use super::tables::Tables;
 use super::timers::Due;
 
-/// How long after its login a recovering server is told that this was all.
+/// How long after its login a recovering server is notified that this was all.
 const ALL_SENT_AFTER: Duration = Duration::from_secs(1);
 
 /// Room for a recovery message's other parts beside the data.

@@ -67,7 +67,7 @@ impl ConnectionManager {
         backlog.of(client.id) < LITTLE_BYTES && of_household < LITTLE_OF_A_HOUSEHOLD_BYTES
     }
 
-    /// Counts what a client has caused and a server does not get, and tells the
+    /// Counts what a client has caused and a server does not get, and notifies the
     /// channel manager.
     pub(super) fn drop_before_server(&mut self, now: Time, sender: ConnId, message: &Bytes) {
         let budget = Budget::ServerBacklog;

@@ -77,7 +77,7 @@ impl Listed {
 }
 
 /// The number of the file of a listening socket and how many wait before it, as
-/// a line of the list tells it; `None` for a socket that does not listen.
+/// a line of the list shows it; `None` for a socket that does not listen.
 fn listener(line: &str) -> Option<(u64, u64)> {
     let mut fields = line.split_whitespace();
     // sl, local_address and rem_address stand before the state.

@@ -12,7 +12,7 @@ use crate::server::pace::SharedPace;
 
 use super::{AdmissionControl, Evicted, PermitId, Refusal, lock};
 
-/// What a connection holds is told again once it has changed by about so much:
+/// What a connection holds is reported again once it has changed by about so much:
 /// most never do.
 const HELD_STEP_BYTES: usize = 1 << 10;
 

@@ -169,7 +169,7 @@ impl Config {
         &self.warnings
     }
 
-    /// What a connection manager is told, for whoever drives the core itself.
+    /// What a connection manager is configured with, for whoever drives the core itself.
     #[must_use]
     pub fn connection_settings(&self) -> &ConnectionSettings {
         &self.connections

@@ -145,7 +145,7 @@ const TYPE_METRICS: &[TypeMetric] = &[
 
 pub(super) fn of_channels(families: &mut Families, channels: &ChannelCounters, tick_at_ms: f64) {
     for ((number, name), of) in COUNTED_TYPES.iter().zip(&channels.types) {
-        // Types that few games have are told of once there was one.
+        // Types that few games have are reported once there was one.
         let is_usual = (1..=5).contains(number);
         if !is_usual && *of == TypeCounters::default() {
             continue;

@@ -4,7 +4,7 @@ use ring::hmac;
 
 use crate::core::{AuthRequest, AuthVerdict};
 
-/// The word, in a form that is compared in a time that tells nothing of it.
+/// The word, in a form that is compared in a time that reveals nothing of it.
 #[derive(Debug)]
 pub(in crate::server) struct SharedToken {
     key: hmac::Key,

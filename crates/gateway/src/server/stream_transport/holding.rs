@@ -64,7 +64,7 @@ impl StreamTransport {
         } else {
             login_bytes.saturating_add(HANDSHAKE_BYTES)
         };
-        // One byte more tells those who send more from those who do not.
+        // One byte more shows those who send more from those who do not.
         self.allow_in_all(most.saturating_add(1));
         let metered = self.metered_mut();
         metered.is_some_and(|metered| metered.received_bytes() > most)

@@ -62,7 +62,7 @@ pub(in crate::server) fn try_congestion_control(name: &str) -> io::Result<()> {
     system::set_congestion_control(&SockRef::from(&socket), name)
 }
 
-/// Reads once, into `buffer`, hands on what came, and tells how many bytes that
+/// Reads once, into `buffer`, hands on what came, and returns how many bytes that
 /// were.
 pub(super) fn read_once(
     mut stream: impl Read,

@@ -69,7 +69,7 @@ impl Outgoing {
         self.waiting.clear();
     }
 
-    /// Offers what waits to the transport; tells `of_each` what became of a number, and
+    /// Offers what waits to the transport; calls `of_each` with what became of a number, and
     /// returns whether anything was taken.
     pub(super) fn send(
         &mut self,

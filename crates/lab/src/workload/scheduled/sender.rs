@@ -48,7 +48,7 @@ impl Sender {
         }
     }
 
-    /// Offers what is due to the transport; returns whether anything was taken, and tells
+    /// Offers what is due to the transport; returns whether anything was taken, and notifies
     /// `taken` of each message that was, with its number and record.
     pub(super) fn send(
         &mut self,

@@ -22,7 +22,7 @@ pub struct ScheduledServer {
 }
 
 impl ScheduledServer {
-    /// A server that waits to be told when its schedule begins.
+    /// A server that waits to receive when its schedule begins.
     #[must_use]
     pub const fn new(script: Script) -> Self {
         Self {

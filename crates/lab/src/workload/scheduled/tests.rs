@@ -147,7 +147,7 @@ fn what_is_refused_waits_and_its_delay_counts_from_its_own_time() {
     assert_eq!(millis(second.accepted), Some(250));
     assert_eq!(millis(second.returned), Some(270));
     assert_eq!(millis(Some(third.intended)), Some(200));
-    // The server's transport refused, too, and the client is told.
+    // The server's transport refused, too, and the client is notified.
     assert!(down[1].record.refused);
     assert_eq!(millis(down[1].record.accepted), Some(250));
 }

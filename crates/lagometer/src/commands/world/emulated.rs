@@ -120,7 +120,7 @@ fn play(cell: &Cell, place: &Place, stop: &AtomicBool) -> Result<EmulatedWorld, 
     let venue = own.venue();
     let gateway = Gateway {
         servers: venue.servers,
-        // A guest's processor has no time of its own to tell of.
+        // A guest's processor has no time of its own to report.
         metrics: venue.metrics.filter(|_| place.testbed == Testbed::Emu),
         clients_port: venue.clients.port(),
     };

@@ -102,7 +102,7 @@ pub(super) fn simulate(
         threads,
         capture,
         &|_, moment| {
-            // Told every half second, and counted in whole ones.
+            // Reported every half second, and counted in whole ones.
             if ((2.0 * moment.world.at_s).round() as u64).is_multiple_of(2) {
                 progress.played(Duration::from_secs(1));
             }

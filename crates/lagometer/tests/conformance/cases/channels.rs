@@ -46,7 +46,7 @@ pub(crate) fn c06_globals_owner_is_notified_of_logins_and_channels(whose: Whose)
         _ => None,
     });
     assert_eq!(word, made);
-    // The creator is subscribed; nobody else is told.
+    // The creator is subscribed; nobody else is notified.
     assert_eq!(other.sub_result(made.channel_id).conn_id, other.id);
     master.expect_none("another's subscription", sub_result_in(made.channel_id));
 }

@@ -21,7 +21,7 @@ const EVERY: Duration = Duration::from_millis(200);
 /// is one over several answers.
 const MOMENT: Duration = Duration::from_millis(500);
 
-/// Whole seconds of processor time that tell a rate to five per cent.
+/// Whole seconds of processor time that give a rate to five per cent.
 const WHOLE_SECONDS_ENOUGH: f64 = 20.0;
 
 /// How many ticks of its channels this project's gateway has made.
@@ -129,11 +129,11 @@ struct Reading {
     messages_out: Option<f64>,
     bytes_in: Option<f64>,
     bytes_out: Option<f64>,
-    /// Ticks so far, where it tells of them, and those come to in time.
+    /// Ticks so far, where it reports them, and those come to in time.
     ticks: Option<f64>,
     ticks_in_time: Option<f64>,
     /// Messages that wait before its threads, and bytes before its connections,
-    /// where it tells of them.
+    /// where it reports them.
     queued_messages: Option<f64>,
     waiting_bytes: Option<f64>,
     /// Updates merged so far for slow readers.
@@ -252,7 +252,7 @@ fn longest_tick(readings: &[Reading]) -> Option<f64> {
 }
 
 /// Processor time between two readings in per cent of one core, where it is
-/// told well enough to be a rate: some gateways count whole seconds.
+/// counted finely enough to be a rate: some gateways count whole seconds.
 fn cpu_pct(before: &Reading, after: &Reading) -> Option<f64> {
     let (from, to) = (before.cpu_s?, after.cpu_s?);
     let is_whole = from.fract() == 0.0 && to.fract() == 0.0;
@@ -261,7 +261,7 @@ fn cpu_pct(before: &Reading, after: &Reading) -> Option<f64> {
     is_known.then_some(100.0 * rate)
 }
 
-/// The ticks that were come to within 10 ms, where a gateway tells of them.
+/// The ticks that were come to within 10 ms, where a gateway reports them.
 fn not_late(text: &str) -> Option<f64> {
     samples(text, "gateway_tick_delay_seconds_bucket")
         .find(|(labels, _)| *labels == "le=\"0.01\"")
@@ -365,7 +365,7 @@ frames_total{x=\"y\"} 3\n";
         };
         assert_eq!(ticks(&readings), Some(expected));
         assert_eq!(ticks(&readings[..1]), None, "no answer since");
-        // A gateway that does not count them tells how long they take.
+        // A gateway that does not count them reports how long they take.
         let gauges = readings.map(|reading| Reading {
             ticks: None,
             ticks_in_time: None,

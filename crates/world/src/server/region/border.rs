@@ -134,7 +134,7 @@ impl Region {
         }
     }
 
-    /// The gateway tells what an earlier connection of this server had.
+    /// The gateway sends what an earlier connection of this server had.
     pub(super) fn recover(&mut self, announced: &ChannelDataRecoveryMessage) {
         let id = announced.channel_id;
         let data = announced.channel_data.as_ref();

@@ -12,7 +12,7 @@ fn an_empty_file_listens_where_channeld_does_and_lets_no_client_in() {
     let config = resolve("").unwrap();
     assert_eq!(config.servers[0].socket().unwrap().port(), 11288);
     assert_eq!(config.clients[0].socket().unwrap().port(), 12108);
-    // Whoever is not told of it does not reach metrics and health.
+    // Whoever does not know it does not reach metrics and health.
     assert_eq!(config.web, Some(SocketAddr::from(([127, 0, 0, 1], 8080))));
     assert_eq!(config.auth, AuthChoice::Nobody);
     assert_eq!(config.threads.connections, 1);
