@@ -46,8 +46,8 @@ mod web;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use rustix::io::Errno;
@@ -56,9 +56,7 @@ use tracing::warn;
 
 use crate::core::Peer;
 
-use accept_queue::AcceptQueues;
 use admission_control::AdmissionControl;
-use clock::Clock;
 use command::{Command, Commands};
 use config::Config;
 use connection_loop::{ConnectionLoop, Parts, WAKER};
@@ -206,22 +204,14 @@ impl Server {
         let web = config.web.map(bind_web).transpose()?;
         let folder = config.record_to.as_deref().filter(|_| loops > 0);
         let (recordings, recording_thread) = folder.map(record_to).transpose()?.unzip();
-        let clock = Clock::start();
+        let left_out = recordings.as_ref().map(RecordingWriter::left_out_counter);
         let shared = Arc::new(Shared {
-            clock,
-            admission: AdmissionControl::new(config.limits.clone(), connections_at_most),
-            kcp: Arc::default(),
-            accept_queues: AcceptQueues::new(),
-            recordings_left_out: recordings
-                .as_ref()
-                .map(RecordingWriter::left_out_counter)
-                .unwrap_or_default(),
-            owned: AtomicBool::new(false),
+            recordings_left_out: left_out.unwrap_or_default(),
             joined: AtomicBool::new(matches!(role, Role::All)),
-            draining: AtomicBool::new(false),
-            clients: AtomicUsize::new(0),
-            loads: (0..loops).map(|_| AtomicUsize::new(0)).collect(),
-            loops: OnceLock::new(),
+            ..Shared::new(
+                AdmissionControl::new(config.limits.clone(), connections_at_most),
+                loops,
+            )
         });
         let config = Arc::new(config);
         let ends = (0..loops)

@@ -41,6 +41,23 @@ pub(super) struct Shared {
 }
 
 impl Shared {
+    /// Of a server with so many connection loops whose clock starts now.
+    pub(super) fn new(admission: Arc<AdmissionControl>, loops: usize) -> Self {
+        Self {
+            clock: Clock::start(),
+            admission,
+            accept_queues: AcceptQueues::new(),
+            kcp: Arc::default(),
+            recordings_left_out: LeftOut::default(),
+            owned: AtomicBool::new(false),
+            joined: AtomicBool::new(false),
+            draining: AtomicBool::new(false),
+            clients: AtomicUsize::new(0),
+            loads: (0..loops).map(|_| AtomicUsize::new(0)).collect(),
+            loops: OnceLock::new(),
+        }
+    }
+
     /// Asks for a place for a connection that connection loop `on_loop` is to
     /// own; `None` if it is to be hung up on. If an unauthenticated connection
     /// had to make room, its loop is asked to close it.

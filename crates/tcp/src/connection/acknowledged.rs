@@ -52,25 +52,9 @@ impl Connection {
             self.release_sent(sent.payload + sent.overhead);
         }
         self.trim_first_buffer(echo, context, &mut removed);
-        if let Some(first) = self.snd.sent.first()
-            && self.rec.hint.is_some_and(|hint| hint.before(first.seq))
-        {
-            let is_rest = removed.buffer_end.is_some_and(|end| !first.end.after(end));
-            let begins = removed.buffer_begin.filter(|_| is_rest);
-            self.rec.hint = self
-                .rec
-                .hint
-                .zip(begins)
-                .and_then(|(hint, begins)| (!hint.before(begins)).then_some(first.seq));
-        } else if self.snd.sent.is_empty() {
-            self.rec.hint = None;
-        }
-        if self
-            .snd
-            .sent
-            .first()
-            .is_some_and(|sent| sent.marks.has(Marks::SACKED))
-        {
+        self.move_hint(&removed);
+        let first = self.snd.sent.first();
+        if first.is_some_and(|sent| sent.marks.has(Marks::SACKED)) {
             context.found.reneging = true;
         }
         let now_us = self.flow.now_us();
@@ -95,18 +79,7 @@ impl Connection {
         }
         let has_sample = self.take_rtt(rtt_us.or(sacked_us), control_rtt_us, echo, context);
         if context.found.acked() {
-            context.found.set_timer = true;
-            self.check_mtu_probe();
-            if self.rcv.sack {
-                if let Some(lowest) = removed.lowest.filter(|lowest| lowest.before(prior_fack)) {
-                    self.on_reordering(lowest);
-                }
-            } else {
-                self.remove_reno_sacks(removed.packets);
-                if context.found.retransmitted_acked {
-                    context.found.original_acked = false;
-                }
-            }
+            self.after_acked(prior_fack, &removed, context);
         } else if has_sample
             && let (Some(sacked_us), Some(first)) = (sacked_us, self.snd.sent.first())
             && sacked_us > now_us.saturating_sub(first.at_us())
@@ -119,6 +92,41 @@ impl Connection {
             rtt_us: context.sample.rtt_us,
         };
         self.control.on_packets_acked(&mut self.flow, &sample);
+    }
+
+    /// Where the search for lost packets goes on: in what remains of the buffer it was in,
+    /// otherwise from the front.
+    fn move_hint(&mut self, removed: &Removed) {
+        if let Some(first) = self.snd.sent.first()
+            && self.rec.hint.is_some_and(|hint| hint.before(first.seq))
+        {
+            let is_rest = removed.buffer_end.is_some_and(|end| !first.end.after(end));
+            let begins = removed.buffer_begin.filter(|_| is_rest);
+            self.rec.hint = self
+                .rec
+                .hint
+                .zip(begins)
+                .and_then(|(hint, begins)| (!hint.before(begins)).then_some(first.seq));
+        } else if self.snd.sent.is_empty() {
+            self.rec.hint = None;
+        }
+    }
+
+    /// Packets have been acknowledged: what that says of probes, reordering and, without
+    /// selective acknowledgements, of those counted as such.
+    fn after_acked(&mut self, prior_fack: Seq, removed: &Removed, context: &mut AckContext) {
+        context.found.set_timer = true;
+        self.check_mtu_probe();
+        if self.rcv.sack {
+            if let Some(lowest) = removed.lowest.filter(|lowest| lowest.before(prior_fack)) {
+                self.on_reordering(lowest);
+            }
+        } else {
+            self.remove_reno_sacks(removed.packets);
+            if context.found.retransmitted_acked {
+                context.found.original_acked = false;
+            }
+        }
     }
 
     /// With nothing out nothing can be lost, arrived or sent again: what was counted

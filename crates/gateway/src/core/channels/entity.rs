@@ -45,20 +45,7 @@ impl ChannelManager {
             );
             return;
         }
-        if self.tables.channels.contains_key(id) {
-            self.tables
-                .drop_message(request, "the entity has a channel");
-            return;
-        }
-        if message.metadata.len() > self.tables.budgets_of(request).metadata_bytes {
-            self.tables.refuse(request, Budget::Metadata);
-            return;
-        }
-        let data_len = message.data.as_ref().map_or(0, |data| data.value.len());
-        if !self.tables.pays_for_making(request, message.data.as_ref()) {
-            return;
-        }
-        let Some(data_bytes) = self.tables.may_make(request, true, data_len) else {
+        let Some(data_bytes) = self.room_for_entity(request, &message) else {
             return;
         };
         let limits = MergeLimits {
@@ -99,22 +86,45 @@ impl ChannelManager {
         });
         self.tables.send(owner, envelope, &result);
         if message.is_well_known && self.tables.may_act_for_others(request) {
-            self.entities.show_to_all(id);
-            let clients: Vec<ConnId> = self.tables.connections.clients().collect();
-            for client in clients {
-                self.show_entity(
-                    request.now,
-                    id,
-                    client,
-                    &ChannelSubscriptionOptions::default(),
-                );
-            }
+            self.show_to_all(request.now, id);
         }
         let options = message.sub_options.unwrap_or_default();
         self.subscriptions
             .subscribe_by_request(&mut self.tables, request, id, owner, &options);
         self.tables
             .send_subscribed(owner, envelope.copy(), id, owner);
+    }
+
+    /// How many bytes of data an entity's channel may have, where it may be made; otherwise
+    /// the message has been dropped or refused.
+    fn room_for_entity(
+        &mut self,
+        request: &Request,
+        message: &CreateEntityChannelMessage,
+    ) -> Option<usize> {
+        let tables = &mut self.tables;
+        if tables.channels.contains_key(ChannelId(message.entity_id)) {
+            tables.drop_message(request, "the entity has a channel");
+            return None;
+        }
+        if message.metadata.len() > tables.budgets_of(request).metadata_bytes {
+            tables.refuse(request, Budget::Metadata);
+            return None;
+        }
+        if !tables.pays_for_making(request, message.data.as_ref()) {
+            return None;
+        }
+        let data_len = message.data.as_ref().map_or(0, |data| data.value.len());
+        tables.may_make(request, true, data_len)
+    }
+
+    /// Shows an entity to every client, those that come later among them.
+    fn show_to_all(&mut self, now: Time, id: ChannelId) {
+        self.entities.show_to_all(id);
+        let clients: Vec<ConnId> = self.tables.connections.clients().collect();
+        for client in clients {
+            self.show_entity(now, id, client, &ChannelSubscriptionOptions::default());
+        }
     }
 
     /// A new client is shown the entities that everyone knows.

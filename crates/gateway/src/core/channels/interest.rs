@@ -86,6 +86,11 @@ impl ChannelManager {
         for id in gone {
             self.unsubscribe_and_notify(&as_client, id, client);
         }
+        self.subscribe_by_distance(&as_client, wanted);
+    }
+
+    /// Subscribes a client to cells, each as often as it is near: 0 is its own.
+    fn subscribe_by_distance(&mut self, as_client: &Request, wanted: BTreeMap<ChannelId, u32>) {
         let default_ms = self
             .tables
             .settings
@@ -99,10 +104,10 @@ impl ChannelManager {
                 ..ChannelSubscriptionOptions::default()
             };
             let quietly = Request {
-                envelope: Envelope::from(request.channel),
-                ..as_client
+                envelope: Envelope::from(as_client.channel),
+                ..*as_client
             };
-            self.subscribe_and_notify(&quietly, id, client, &options);
+            self.subscribe_and_notify(&quietly, id, as_client.from, &options);
         }
     }
 }

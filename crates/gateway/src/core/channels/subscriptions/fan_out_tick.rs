@@ -122,30 +122,10 @@ impl Subscriptions {
         for (cursor, ids) in by_cursor {
             sending.these(cursor, &ids);
         }
-        let Sent {
-            windows,
-            bytes,
-            too_long,
-            apart,
-        } = sending.sent;
-        let oldest = channel
-            .fan_out
-            .since(from, None)
-            .first()
-            .map(|update| update.at);
-        let counters = tables.telemetry.of_type(channel.kind);
-        counters.windows += windows;
-        counters.bytes += bytes as u64;
-        if let Some(oldest) = oldest {
-            counters.age.add(now.since(oldest));
-        }
-        for size_bytes in too_long {
-            tables.report_too_long(id, size_bytes);
-        }
-        // A byte of small entries takes some ten nanoseconds to merge, as a unit does.
-        for (member, bytes) in apart {
-            tables.charge_own_window(now, member, bytes as u64);
-        }
+        let sent = sending.sent;
+        let oldest = channel.fan_out.since(from, None);
+        let oldest = oldest.first().map(|update| update.at);
+        Self::count_sent(tables, now, id, sent, oldest);
         for &member in joining.keys() {
             Self::enter_group(tables, id, member, number);
         }
@@ -155,6 +135,32 @@ impl Subscriptions {
         }
         // Some may have to wait for a later fan-out tick.
         Self::arm(tables, now, id);
+    }
+
+    /// Counts what was sent of a group, whose oldest update came at `oldest`, and charges
+    /// members for windows that were made for them alone.
+    fn count_sent(tables: &mut Tables, now: Time, id: ChannelId, sent: Sent, oldest: Option<Time>) {
+        let Sent {
+            windows,
+            bytes,
+            too_long,
+            apart,
+        } = sent;
+        if let Some(channel) = tables.channels.get(id) {
+            let counters = tables.telemetry.of_type(channel.kind);
+            counters.windows += windows;
+            counters.bytes += bytes as u64;
+            if let Some(oldest) = oldest {
+                counters.age.add(now.since(oldest));
+            }
+        }
+        for size_bytes in too_long {
+            tables.report_too_long(id, size_bytes);
+        }
+        // A byte of small entries takes some ten nanoseconds to merge, as a unit does.
+        for (member, bytes) in apart {
+            tables.charge_own_window(now, member, bytes as u64);
+        }
     }
 
     /// Sees to it that every group of a channel that has something coming has
