@@ -93,6 +93,35 @@ fn a_search_that_was_cut_short_goes_on_and_finds_the_same() {
     assert_eq!(whole, findings(&["--state", state]));
 }
 
+#[test]
+fn what_was_found_is_shown_though_it_cannot_be_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("place");
+    fs::create_dir(&place).unwrap();
+    let state = place.join("state.json");
+    let mut command = lagometer();
+    command.args(["tune", "--no-html", "--json", "-"]);
+    command.args(TINY.iter().flat_map(|(flag, value)| [flag, value]));
+    command.arg("--state").arg(&state);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It writes an empty state before it plays; then its folder goes.
+    while !state.exists() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    fs::rename(&place, folder.path().join("elsewhere")).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("state.json"), "{said}");
+    let document: Value = serde_json::from_slice(&output.stdout).expect("the whole document");
+    assert!(document["tune"]["lanes"].is_array(), "{document}");
+}
+
 #[cfg(unix)]
 #[test]
 fn a_search_that_is_interrupted_keeps_what_it_played_and_says_how_to_go_on() {

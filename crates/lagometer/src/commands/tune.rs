@@ -67,12 +67,15 @@ pub(crate) fn tune(arguments: &TuneArguments) -> Result<ExitCode, Failure> {
     let found = search(&mut stage, &ask, &context);
     let memory = stage.memory;
     progress.finish();
-    keeper.finish(&memory)?;
+    let kept = keeper.finish(&memory);
     let Ok(document) = found else {
+        kept?;
         note!("lagometer: {}", stopped(arguments, memory.len()));
         return Ok(ExitCode::from(STOPPED));
     };
-    show(arguments, &document, &asked.name)?;
+    // What was found is shown whether it could be kept or not.
+    let shown = show(arguments, &document, &asked.name);
+    Failure::unless(shown, kept.err())?;
     Ok(Exit::Done.into())
 }
 

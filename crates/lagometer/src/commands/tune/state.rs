@@ -17,7 +17,8 @@ pub(super) struct Keeper {
     path: Option<PathBuf>,
     memory: Option<Memory>,
     written: Instant,
-    failure: Option<Failure>,
+    /// It could not be written the last time.
+    is_behind: bool,
 }
 
 impl Keeper {
@@ -45,7 +46,7 @@ impl Keeper {
             path: path.map(Path::to_owned),
             memory: Some(memory),
             written: Instant::now(),
-            failure: None,
+            is_behind: false,
         })
     }
 
@@ -56,23 +57,64 @@ impl Keeper {
             .unwrap_or_else(|| Memory::new(&Value::Null))
     }
 
-    /// Writes what was played, if it is time.
+    /// Writes what was played, if it is time. Where that fails the search goes on, as does
+    /// the file that was written before: there may be room again later.
     pub(super) fn keep(&mut self, memory: &Memory) {
-        let is_time = self.written.elapsed() >= EVERY && self.failure.is_none();
-        if let (Some(path), true) = (&self.path, is_time) {
-            self.failure = output::write(path, &memory.to_text()).err();
-            self.written = Instant::now();
+        if self.written.elapsed() < EVERY {
+            return;
+        }
+        self.written = Instant::now();
+        let Err(failure) = self.write(memory) else {
+            self.is_behind = false;
+            return;
+        };
+        if !std::mem::replace(&mut self.is_behind, true) {
+            note!(
+                "lagometer: {failure}; the search goes on, and this is tried again every {} s",
+                EVERY.as_secs()
+            );
         }
     }
 
     /// Writes all of it.
     pub(super) fn finish(self, memory: &Memory) -> Result<(), Failure> {
-        if let Some(failure) = self.failure {
-            return Err(failure);
-        }
+        self.write(memory)
+    }
+
+    fn write(&self, memory: &Memory) -> Result<(), Failure> {
         match &self.path {
             Some(path) => output::write(path, &memory.to_text()),
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_could_not_be_written_for_a_while_is_written_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let (there, gone) = (folder.path().join("there"), folder.path().join("gone"));
+        fs::create_dir(&there).unwrap();
+        let path = there.join("state.json");
+        let described = Value::from("a search");
+        let mut keeper = Keeper::open(Some(&path), &described).unwrap();
+        let memory = keeper.memory();
+        let long_ago = |keeper: &mut Keeper| keeper.written -= EVERY;
+        fs::rename(&there, &gone).unwrap();
+        long_ago(&mut keeper);
+        keeper.keep(&memory);
+        assert!(keeper.is_behind);
+        fs::create_dir(&there).unwrap();
+        long_ago(&mut keeper);
+        keeper.keep(&memory);
+        assert!(!keeper.is_behind);
+        assert!(path.exists());
+        fs::remove_dir_all(&there).unwrap();
+        assert!(matches!(keeper.finish(&memory), Err(Failure::Write { .. })));
     }
 }
