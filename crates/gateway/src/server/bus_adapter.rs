@@ -208,10 +208,7 @@ mod tests {
     use crate::server::mailbox::Capacity;
     use crate::server::poller::{Poller, waker};
 
-    const EIGHT: Capacity = Capacity {
-        items: 8,
-        bytes: usize::MAX,
-    };
+    const EIGHT: Capacity = Capacity::of_items(8);
 
     #[test]
     fn a_probe_does_not_come_back_before_the_channel_loop_has_worked() {

@@ -168,12 +168,8 @@ mod tests {
             .unwrap();
             let poller = Poller::new().unwrap();
             let waker = poller::waker(&poller, 0).unwrap();
-            let capacity = |items| Capacity {
-                items,
-                bytes: usize::MAX,
-            };
-            let inbox = Arc::new(Queue::new(capacity(8), waker.clone()));
-            let outbox = Arc::new(Queue::new(capacity(1 << 20), waker.clone()));
+            let inbox = Arc::new(Queue::new(Capacity::of_items(8), waker.clone()));
+            let outbox = Arc::new(Queue::new(Capacity::of_items(1 << 20), waker.clone()));
             let mut side = ConnectionManager::new(ConnectionSettings::default());
             let server = side.open(Time::ZERO, Peer::Server, None).unwrap();
             let mut game = Self {

@@ -24,8 +24,8 @@ use super::outgoing::{Envelope, encode};
 impl ChannelManager {
     /// The next login that a provider is to decide about; see
     /// [`AuthPolicy::AskProvider`](crate::core::AuthPolicy::AskProvider). Logins
-    /// of connections that hung up meanwhile are passed over; of one that was
-    /// given out and is no longer wanted shows by [`wants`](Self::wants).
+    /// of connections that hung up meanwhile are passed over; whether one that
+    /// was given out is still wanted, [`wants`](Self::wants) says.
     pub fn poll_auth_request(&mut self) -> Option<AuthRequest> {
         self.logins.next_request()
     }

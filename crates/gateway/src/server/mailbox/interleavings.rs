@@ -31,10 +31,7 @@ use sync::Arc;
 use waker::{Notifier, Waker};
 
 /// Of one item.
-const ONE: Capacity = Capacity {
-    items: 1,
-    bytes: usize::MAX,
-};
+const ONE: Capacity = Capacity::of_items(1);
 
 impl Item for u32 {
     fn payload_bytes(&self) -> usize {

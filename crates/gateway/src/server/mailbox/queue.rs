@@ -13,7 +13,7 @@ use super::waker::{Notifier, Waker};
 
 /// What a queue holds.
 pub(in crate::server) trait Item {
-    /// Bytes that others made as many as they are.
+    /// How many bytes it carries that a peer chose the number of.
     fn payload_bytes(&self) -> usize;
 }
 
@@ -25,6 +25,17 @@ pub(in crate::server) struct Capacity {
     /// Once what waits has so many bytes nothing more is taken in, so at most one item
     /// lies beyond it.
     pub(in crate::server) bytes: usize,
+}
+
+#[cfg(test)]
+impl Capacity {
+    /// So many items, however long they are.
+    pub(in crate::server) const fn of_items(items: usize) -> Self {
+        Self {
+            items,
+            bytes: usize::MAX,
+        }
+    }
 }
 
 /// From one or more threads to one other.

@@ -11,14 +11,6 @@ impl Item for u32 {
     }
 }
 
-/// So many items, however long they are.
-const fn items(items: usize) -> Capacity {
-    Capacity {
-        items,
-        bytes: usize::MAX,
-    }
-}
-
 /// An item that is as long as it says.
 #[derive(Debug, PartialEq)]
 struct Long(usize);
@@ -56,7 +48,7 @@ fn what_waits_is_bounded_by_its_bytes_and_one_item_of_any_length_finds_room() {
 fn what_finds_no_room_stays_and_keeps_its_place() {
     let poller = Poller::new().unwrap();
     let waker = waker(&poller, 0).unwrap();
-    let queue = Queue::new(items(3), waker.clone());
+    let queue = Queue::new(Capacity::of_items(3), waker.clone());
     let mut batch: VecDeque<u32> = (0..5).collect();
     queue.offer(&mut batch, &waker);
     assert_eq!(batch, [3, 4]);
@@ -74,7 +66,7 @@ fn what_finds_no_room_stays_and_keeps_its_place() {
 fn what_a_burst_took_is_given_back_and_an_even_load_keeps_what_it_needs() {
     let poller = Poller::new().unwrap();
     let waker = waker(&poller, 0).unwrap();
-    let queue = Queue::new(items(100_000), waker.clone());
+    let queue = Queue::new(Capacity::of_items(100_000), waker.clone());
     let (mut batch, mut out) = (VecDeque::new(), VecDeque::new());
     let mut turn = |count: u32| {
         batch.extend(0..count);
@@ -101,7 +93,7 @@ fn nothing_is_lost_between_threads() {
     let consumer = waker(&poller, 0).unwrap();
     let other = Poller::new().unwrap();
     let producer = waker(&other, 0).unwrap();
-    let queue = Queue::new(items(16), consumer.clone());
+    let queue = Queue::new(Capacity::of_items(16), consumer.clone());
     let mut seen = Vec::new();
     std::thread::scope(|scope| {
         scope.spawn(|| {

@@ -125,7 +125,13 @@ impl Subscriptions {
         let sent = sending.sent;
         let oldest = channel.fan_out.since(from, None);
         let oldest = oldest.first().map(|update| update.at);
-        Self::count_sent(tables, now, id, sent, oldest);
+        let counters = tables.telemetry.of_type(channel.kind);
+        counters.windows += sent.windows;
+        counters.bytes += sent.bytes as u64;
+        if let Some(oldest) = oldest {
+            counters.age.add(now.since(oldest));
+        }
+        Self::charge(tables, now, id, sent);
         for &member in joining.keys() {
             Self::enter_group(tables, id, member, number);
         }
@@ -137,28 +143,14 @@ impl Subscriptions {
         Self::arm(tables, now, id);
     }
 
-    /// Counts what was sent of a group, whose oldest update came at `oldest`, and charges
-    /// members for windows that were made for them alone.
-    fn count_sent(tables: &mut Tables, now: Time, id: ChannelId, sent: Sent, oldest: Option<Time>) {
-        let Sent {
-            windows,
-            bytes,
-            too_long,
-            apart,
-        } = sent;
-        if let Some(channel) = tables.channels.get(id) {
-            let counters = tables.telemetry.of_type(channel.kind);
-            counters.windows += windows;
-            counters.bytes += bytes as u64;
-            if let Some(oldest) = oldest {
-                counters.age.add(now.since(oldest));
-            }
-        }
-        for size_bytes in too_long {
+    /// Reports windows that were too long, and charges members for those that were made for
+    /// them alone.
+    fn charge(tables: &mut Tables, now: Time, id: ChannelId, sent: Sent) {
+        for size_bytes in sent.too_long {
             tables.report_too_long(id, size_bytes);
         }
         // A byte of small entries takes some ten nanoseconds to merge, as a unit does.
-        for (member, bytes) in apart {
+        for (member, bytes) in sent.apart {
             tables.charge_own_window(now, member, bytes as u64);
         }
     }
