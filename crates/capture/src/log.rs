@@ -60,7 +60,7 @@ pub struct LogSummary {
     pub path: PathBuf,
     /// Packets in it.
     pub packets: u64,
-    /// Packets that are not, because the disk did not keep up, or after it had failed.
+    /// Packets that are not: the disk or this program did not keep up, or the disk had failed.
     pub missing: u64,
     /// Why writing ended early, if it did.
     pub failure: Option<String>,
@@ -120,6 +120,14 @@ impl Log {
         })
     }
 
+    /// The instant at which the machine's clock showed `at`, if nobody has set it since the
+    /// log was started.
+    #[must_use]
+    pub fn instant(&self, at: SystemTime) -> Time {
+        let since_1970 = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Time::from_nanos((since_1970.as_nanos() as u64).saturating_sub(self.origin_ns))
+    }
+
     /// Writes down that `packet` was seen on [`interface`](pcapng::interface_of) at `now`,
     /// with a comment: its fate.
     pub fn packet(
@@ -143,6 +151,11 @@ impl Log {
         if self.chunk.len() >= CHUNK_BYTES || now.since(self.chunk_began) >= CHUNK_AGE {
             self.hand_over();
         }
+    }
+
+    /// Counts packets of which nobody knows more than that they passed.
+    pub fn missed(&mut self, packets: u64) {
+        self.missing += packets;
     }
 
     /// Finishes the file.

@@ -14,13 +14,14 @@ mod capture;
 mod lane;
 mod service;
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use capture::Capture;
-use lagometer_capture::LogSummary;
+use lagometer_capture::{LogSummary, PacketSocket};
 use lagometer_remote::{Error, Line, Remote, RemoteJob};
 use lagometer_units::Time;
 
@@ -36,8 +37,8 @@ pub use service::LaneService;
 pub struct NetOptions {
     /// Seeds to play, one after the other.
     pub seeds: Vec<u64>,
-    /// Where to write the datagrams of the first seed, as this end sees them: of lanes
-    /// that are endpoints over UDP, and no others.
+    /// Where to write the packets of the first seed, as this end sees them. Those of lanes
+    /// that are no endpoints over UDP are seen where [`may_capture_all`].
     pub pcap: Option<PathBuf>,
     /// Who watches, if anybody does.
     pub watch: Option<Arc<RunWatch>>,
@@ -54,6 +55,16 @@ pub struct OverNet {
     pub gone: Option<String>,
     /// What became of the log of packets, if one was asked for.
     pub log: Option<LogSummary>,
+}
+
+/// Whether the packets of every lane can be written: the kernel's too, and those of
+/// libraries.
+///
+/// # Errors
+///
+/// As [`PacketSocket::probe`].
+pub fn may_capture_all() -> io::Result<()> {
+    PacketSocket::probe()
 }
 
 /// How long an unreliable transport's lane goes on when nothing more comes.
@@ -153,11 +164,8 @@ impl Backend for PathBackend<'_> {
         lane: &RunnableLane,
         plan: &Plan,
     ) -> Result<Result<OpenLane, String>, Error> {
-        let opened = lane::open(self.remote, lane, plan, |client, opening| {
-            if let Some(capture) = self.capture {
-                capture.watch(self.jobs.len(), client, opening);
-            }
-        });
+        let capture = self.capture.map(|capture| (capture, self.jobs.len()));
+        let opened = lane::open(self.remote, lane, plan, capture);
         if let Some(why) = self.remote.gone() {
             return Err(Error::Gone { why });
         }

@@ -10,6 +10,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use behind_a_link::behind_a_link;
+use lagometer_emu::logged_packets;
 use serde_json::Value;
 
 const SECRET: &str = "a secret for tests alone";
@@ -19,6 +20,15 @@ const NETWORK: &str = "summary = \"to be measured\"\n\
                        [both]\ndelay = \"20 ms\"\n\
                        [both.jitter]\ndistribution = \"uniform\"\nmaximum = \"10 ms\"\n\
                        [up]\nloss = \"5 %\"\n";
+
+/// Where an IPv4 header says what it carries, and where TCP's flags are behind one
+/// without options.
+const PROTOCOL_AT: usize = 9;
+const TCP_FLAGS_AT: usize = 20 + 13;
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const SYN: u8 = 0x02;
+const ACK: u8 = 0x10;
 
 fn binary() -> &'static str {
     env!("CARGO_BIN_EXE_lagometer")
@@ -131,6 +141,58 @@ fn over_a_path_the_figures_are_the_paths() {
 }
 
 #[test]
+fn packets_that_the_kernel_makes_are_captured_as_they_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut lanes = vec!["udp", "tcp-cubic"];
+    lanes.extend(cfg!(feature = "udt").then_some("udt-dgram"));
+    lanes.extend(cfg!(feature = "srt").then_some("srt"));
+    let command = format!(
+        "{} run --to $LAGOMETER_SERVER --lanes {} --for 3s --json net.json --no-html --pcap net.pcapng",
+        binary(),
+        lanes.join(",")
+    );
+    let Some(output) = behind_a_link(folder.path(), NETWORK, &command) else {
+        return;
+    };
+    let said = text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let log = fs::read(folder.path().join("net.pcapng")).unwrap();
+    let packets: Vec<_> = logged_packets(&log).collect();
+    let counted = format!("net.pcapng holds {} packets", packets.len());
+    assert!(said.contains(&counted), "{said}");
+    let document = document(&folder.path().join("net.json"));
+    for (number, name) in lanes.iter().enumerate() {
+        let found = lane(&document, name);
+        assert!(found["failure"].is_null(), "{found}");
+        let protocol = if *name == "tcp-cubic" { TCP } else { UDP };
+        for (direction, comment) in ["sent", "received"].into_iter().enumerate() {
+            let interface = (2 * number + direction) as u32;
+            let of_it = || {
+                packets
+                    .iter()
+                    .filter(|packet| packet.interface == interface)
+            };
+            assert!(of_it().all(|packet| packet.fate == comment));
+            assert!(of_it().all(|packet| packet.bytes[PROTOCOL_AT] == protocol));
+            // Sixty messages, of which some are lost up, and what belongs to them, once each.
+            let seen = of_it().count();
+            assert!((40..300).contains(&seen), "{name} {comment}: {seen}");
+            let mut instants = of_it().map(|packet| packet.epoch_ns);
+            assert!(instants.clone().is_sorted(), "{name} {comment}");
+            let lasted = instants.clone().next_back().unwrap() - instants.next().unwrap();
+            assert!(lasted > 2_900_000_000, "{name} {comment}: {lasted} ns");
+        }
+    }
+    // From the connection's first packet on: a SYN, and the answer to it.
+    let of_tcp = |interface| {
+        let mut all = packets.iter();
+        all.find(|packet| packet.interface == interface).unwrap()
+    };
+    assert_eq!(of_tcp(2).bytes[TCP_FLAGS_AT] & (SYN | ACK), SYN);
+    assert_eq!(of_tcp(3).bytes[TCP_FLAGS_AT] & (SYN | ACK), SYN | ACK);
+}
+
+#[test]
 fn over_a_long_path_lanes_open_too() {
     // The remote end says how a lane stands before the local end's first packet
     // can have reached it.
@@ -166,18 +228,21 @@ fn what_is_recorded_is_what_was_there_and_replays() {
     assert!(output.status.success(), "{}", text(&output.stderr));
     let shown = text(&output.stdout);
     assert!(shown.contains("up    1000 probes"), "{shown}");
+    // A message each 47 ms meets all of the trace's probes, which are 10 ms apart, as the
+    // trace goes round: one each 50 ms would meet the same fifth of them every time.
+    let experiment = "name = \"probed\"\nsummary = \"t\"\nnetwork = \"perfect\"\nfor = \"60 s\"\n\
+                      lanes = [\"udp\"]\n\
+                      [workload.paced-echo]\nsize = \"80 B\"\ninterval = \"47 ms\"\n";
+    fs::write(folder.path().join("probed.toml"), experiment).unwrap();
     // Both what replays it and what resembles it are played in virtual time.
     for network in ["path.trace", "path.toml"] {
         let output = lagometer(
             folder.path(),
             &[
                 "run",
+                "probed.toml",
                 "--network",
                 &format!("./{network}"),
-                "--lanes",
-                "udp",
-                "--for",
-                "60s",
                 "--json",
                 "again.json",
                 "--no-html",

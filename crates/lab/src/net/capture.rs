@@ -1,26 +1,35 @@
 //! A capture of the testbed `net`: the datagrams of lanes over UDP, as this end hands
-//! them to its kernel and gets them from it.
+//! them to its kernel and gets them from it; and the packets of lanes that the kernel or a
+//! library makes, as they pass the device.
 //!
 //! What the path does with them is not seen from here: a packet's comment is `sent` or
-//! `received`. Headers are those that this end's addresses give; the path may have
+//! `received`. Headers of datagrams are those that this end's addresses give; the path may have
 //! changed them on the way.
 
+use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lagometer_capture::pcapng::interface_of;
-use lagometer_capture::{Log, LogSummary, UdpHeaders};
+use lagometer_capture::{Conversation, Log, LogSummary, PacketSocket, UdpHeaders};
 use lagometer_remote::Error;
 use lagometer_socket::{BoxedConnection, DatagramTap, Opening};
 use lagometer_units::{Clock, Time};
 
-/// A capture that is being written. Lanes' threads share it: each only writes into
-/// memory under its lock.
-pub(super) struct Capture(Arc<Mutex<Option<Log>>>);
+/// A capture that is being written.
+pub(super) struct Capture {
+    log: SharedLog,
+    /// One for each lane whose packets are not this program's.
+    sockets: Mutex<Vec<PacketSocket>>,
+}
+
+/// Lanes' threads share the log: each only writes into memory under its lock.
+#[derive(Clone)]
+struct SharedLog(Arc<Mutex<Option<Log>>>);
 
 /// One lane's datagrams on their way into the capture.
 struct Tap {
-    log: Arc<Mutex<Option<Log>>>,
+    log: SharedLog,
     lane: usize,
     headers: UdpHeaders,
 }
@@ -36,44 +45,79 @@ impl Capture {
             doing: "writing the log of packets",
             source,
         })?;
-        Ok(Self(Arc::new(Mutex::new(Some(log)))))
+        Ok(Self {
+            log: SharedLog(Arc::new(Mutex::new(Some(log)))),
+            sockets: Mutex::default(),
+        })
+    }
+
+    /// Has the packets of a lane written that the kernel or a library makes, from its first
+    /// on: before its connection is opened.
+    ///
+    /// # Errors
+    ///
+    /// As [`PacketSocket::start`].
+    pub(super) fn listen(&self, lane: usize, opening: &Opening) -> io::Result<()> {
+        let between = Conversation {
+            local: opening.local,
+            remote: opening.remote,
+        };
+        let log = self.log.clone();
+        let socket = PacketSocket::start(between, move |packet| {
+            log.write(
+                lane,
+                |log| log.instant(packet.at),
+                packet.is_up,
+                packet.bytes,
+            );
+        })?;
+        lock(&self.sockets).push(socket);
+        Ok(())
     }
 
     /// Has the datagrams of a lane written from now on.
     pub(super) fn watch(&self, lane: usize, client: &mut BoxedConnection, opening: &Opening) {
         let tap = Tap {
-            log: Arc::clone(&self.0),
+            log: self.log.clone(),
             lane,
             headers: UdpHeaders::new(opening.local, opening.remote),
         };
-        // What the kernel or a library packs out of sight is not in the capture.
         client.show_datagrams_to(Box::new(tap));
     }
 
     /// Finishes the file.
     pub(super) fn finish(self) -> Option<LogSummary> {
-        let log = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        log.map(Log::finish)
+        let sockets = std::mem::take(&mut *lock(&self.sockets));
+        let missed = sockets.into_iter().map(PacketSocket::finish).sum();
+        let mut log = lock(&self.log.0).take()?;
+        log.missed(missed);
+        Some(log.finish())
     }
 }
 
 impl DatagramTap for Tap {
     fn sent(&mut self, now: Time, datagram: &[u8]) {
-        self.write(now, true, &self.headers.packet(datagram));
+        let packet = self.headers.packet(datagram);
+        self.log.write(self.lane, |_| now, true, &packet);
     }
 
     fn received(&mut self, now: Time, datagram: &[u8]) {
-        self.write(now, false, &self.headers.reversed().packet(datagram));
+        let packet = self.headers.reversed().packet(datagram);
+        self.log.write(self.lane, |_| now, false, &packet);
     }
 }
 
-impl Tap {
-    fn write(&self, now: Time, is_up: bool, packet: &[u8]) {
+impl SharedLog {
+    fn write(&self, lane: usize, at: impl FnOnce(&Log) -> Time, is_up: bool, packet: &[u8]) {
         let comment = if is_up { "sent" } else { "received" };
-        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(log) = &mut *log {
-            let interface = interface_of(self.lane, is_up);
-            log.packet(interface, now, packet, format_args!("{comment}"));
+        if let Some(log) = &mut *lock(&self.0) {
+            let interface = interface_of(lane, is_up);
+            let at = at(log);
+            log.packet(interface, at, packet, format_args!("{comment}"));
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

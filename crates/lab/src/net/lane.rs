@@ -8,6 +8,7 @@ use lagometer_socket::{BoxedConnection, Opening};
 use lagometer_units::{Encapsulation, Time};
 use serde_json::{Value, json};
 
+use super::capture::Capture;
 use super::service::{self, News, Outline, Request, Word};
 use crate::live::{ClientOutcome, LaneStage, ServerNotes};
 use crate::outcome::{PlayBytes, WireCounts};
@@ -18,13 +19,13 @@ use crate::workload::{RemoteArrival, Workload};
 /// How long the remote end may take to open its side.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Opens a lane at both ends, or says why it cannot be. `watch` sees the client's side
-/// before it is used.
+/// Opens a lane at both ends, or says why it cannot be. Its packets go into `capture`, as
+/// those of the lane with a number.
 pub(super) fn open(
     remote: &Remote,
     lane: &RunnableLane,
     plan: &Plan,
-    watch: impl FnOnce(&mut BoxedConnection, &Opening),
+    capture: Option<(&Capture, usize)>,
 ) -> Result<(RemoteJob, BoxedConnection), String> {
     let spec = &lane.transport;
     let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
@@ -45,8 +46,19 @@ pub(super) fn open(
         let opening = Opening::of_client(&socket, plan.seed, remote.clock().now());
         drop(socket);
         let side = opening.and_then(|opening| {
+            // Who makes datagrams itself shows them; the others' are seen as they pass.
+            let (shown, passing) = if spec.endpoint().is_some() {
+                (capture, None)
+            } else {
+                (None, capture)
+            };
+            if let Some((capture, number)) = passing {
+                capture.listen(number, &opening)?;
+            }
             let mut side = spec.client(&opening)?;
-            watch(&mut side, &opening);
+            if let Some((capture, number)) = shown {
+                capture.watch(number, &mut side, &opening);
+            }
             Ok(side)
         });
         let side = side.map_err(|source| Error::System {

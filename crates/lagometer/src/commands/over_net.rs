@@ -1,9 +1,10 @@
 //! The parts of `run` that only the testbed `net` has.
 
+use std::io;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use lagometer_lab::net::{NetOptions, OverNet, play_over_net};
+use lagometer_lab::net::{NetOptions, OverNet, may_capture_all, play_over_net};
 use lagometer_lab::{Resolved, RunnableLane};
 use lagometer_link::Profile;
 use lagometer_remote::{Line, Remote};
@@ -25,8 +26,8 @@ pub(super) fn play(
     Ok(play_over_net(resolved, options, remote, progress, stop)?)
 }
 
-/// Refuses a capture at `path` where there are lanes whose packets are not this program's,
-/// or it cannot be written.
+/// Refuses a capture at `path` where there are lanes whose packets this program neither
+/// makes nor may see, or it cannot be written.
 pub(super) fn check_capture(resolved: &Resolved, path: &std::path::Path) -> Result<(), Failure> {
     let unseen = |lane: &&RunnableLane| lane.transport.endpoint().is_none();
     let unseen: Vec<&str> = resolved
@@ -35,20 +36,32 @@ pub(super) fn check_capture(resolved: &Resolved, path: &std::path::Path) -> Resu
         .filter(unseen)
         .map(|lane| &*lane.name)
         .collect();
-    if unseen.is_empty() {
-        return create_private_file(path)
-            .map(drop)
-            .map_err(|why| Failure::Write {
-                path: path.to_owned(),
-                why,
-            });
+    if !unseen.is_empty() {
+        may_capture_all().map_err(|why| unseen_lanes(&unseen, &why))?;
     }
-    Err(Failure::Input(format!(
-        "--pcap over a real path sees the datagrams that this program makes itself, and those of {} \
-         are the kernel's or a library's: leave them out with `--lanes`, or capture with `tshark \
-         -i any -w FILE host ADDRESS`",
-        unseen.join(", ")
-    )))
+    create_private_file(path)
+        .map(drop)
+        .map_err(|why| Failure::Write {
+            path: path.to_owned(),
+            why,
+        })
+}
+
+/// What to do where these lanes' packets cannot be seen.
+fn unseen_lanes(lanes: &[&str], why: &io::Error) -> Failure {
+    let needs = if why.kind() == io::ErrorKind::Unsupported {
+        "only Linux shows to a program".to_owned()
+    } else {
+        format!(
+            "are shown to root and to whom root gives the right with `setcap cap_net_raw+ep \
+             \"$(command -v lagometer)\"` ({why})"
+        )
+    };
+    Failure::Input(format!(
+        "--pcap: the packets of {} are made by the kernel or a library, and {needs}: leave them \
+         out with `--lanes`, or capture with `tshark -i any -w FILE host ADDRESS`",
+        lanes.join(", ")
+    ))
 }
 
 /// What a path is called that nothing is known of.
