@@ -123,7 +123,6 @@ impl Namespace {
 
 /// Gives the calling thread a network namespace of its own, ready for use.
 fn prepare(name: &str) -> Result<File, Error> {
-    let inherited = INHERITED.map(|setting| fs::read(format!("/proc/sys/{setting}")).ok());
     unshare(CloneFlags::CLONE_NEWNET)
         .doing(format!("making the network namespace of the {name}"))?;
     let namespace = File::open("/proc/thread-self/ns/net")
@@ -136,19 +135,8 @@ fn prepare(name: &str) -> Result<File, Error> {
         // default that serves; only a convenience is lost.
         let _ = fs::write(format!("/proc/sys/{setting}"), value);
     }
-    for (setting, value) in INHERITED.iter().zip(inherited) {
-        if let Some(value) = value {
-            let _ = fs::write(format!("/proc/sys/{setting}"), value);
-        }
-    }
     Ok(namespace)
 }
-
-/// What a host's kernel is set to as the machine's is.
-const INHERITED: [&str; 1] = [
-    // Whether TCP asks for marks, which no socket can choose for itself.
-    "net/ipv4/tcp_ecn",
-];
 
 /// The settings of a host's kernel.
 const SETTINGS: [(&str, &str); 4] = [

@@ -2,7 +2,7 @@
 //! namespace of the thread that opens the socket.
 //!
 //! The few requests a network of ours needs, and no more: a device's state and
-//! size, its addresses, pairs of virtual Ethernet devices, counters.
+//! size, its addresses, routes to them, pairs of virtual Ethernet devices, counters.
 
 mod message;
 
@@ -19,11 +19,13 @@ use message::{Message, attribute, messages};
 const REQUEST: u16 = 0x01;
 const ACKNOWLEDGE: u16 = 0x04;
 const CREATE_NEW: u16 = 0x200 | 0x400;
+const CREATE_OR_REPLACE: u16 = 0x100 | 0x400;
 
 const KIND_ERROR: u16 = 2;
 const KIND_NEW_LINK: u16 = 16;
 const KIND_GET_LINK: u16 = 18;
 const KIND_NEW_ADDRESS: u16 = 20;
+const KIND_NEW_ROUTE: u16 = 24;
 
 /// Bytes of `struct ifinfomsg`.
 const LINK_BYTES: usize = 16;
@@ -47,6 +49,19 @@ const ADDRESS_PEER: u16 = 1;
 const ADDRESS_LOCAL: u16 = 2;
 const ADDRESS_FLAGS: u16 = 8;
 const NO_DUPLICATE_DETECTION: u32 = 0x02;
+
+const ROUTE_DESTINATION: u16 = 1;
+const ROUTE_DEVICE: u16 = 4;
+const ROUTE_PRIORITY: u16 = 6;
+const ROUTE_SOURCE: u16 = 7;
+const ROUTE_METRICS: u16 = 8;
+const METRIC_FEATURES: u16 = 12;
+const FEATURE_ECN: u32 = 1;
+const MAIN_TABLE: u8 = 254;
+/// `RTPROT_STATIC`: by whoever manages the host.
+const BY_HAND: u8 = 4;
+const TO_A_LINK: u8 = 253;
+const UNICAST: u8 = 1;
 
 /// A socket on which devices are set up.
 #[derive(Debug)]
@@ -126,21 +141,7 @@ impl Netlink {
         local: IpAddr,
         peer: IpAddr,
     ) -> io::Result<()> {
-        let (family, bits, local, peer) = match (local, peer) {
-            (IpAddr::V4(local), IpAddr::V4(peer)) => (
-                AddressFamily::INET,
-                32,
-                local.octets().to_vec(),
-                peer.octets().to_vec(),
-            ),
-            (IpAddr::V6(local), IpAddr::V6(peer)) => (
-                AddressFamily::INET6,
-                128,
-                local.octets().to_vec(),
-                peer.octets().to_vec(),
-            ),
-            _ => return Err(io::ErrorKind::InvalidInput.into()),
-        };
+        let (family, bits) = family(local);
         let mut header = [family.as_raw() as u8, bits, 0, 0, 0, 0, 0, 0];
         header[4..].copy_from_slice(&index.to_ne_bytes());
         let message = Message::new(
@@ -148,9 +149,39 @@ impl Netlink {
             REQUEST | ACKNOWLEDGE | CREATE_NEW,
             &header,
         )
-        .attribute(ADDRESS_LOCAL, &local)
-        .attribute(ADDRESS_PEER, &peer)
+        .attribute(ADDRESS_LOCAL, &octets(local))
+        .attribute(ADDRESS_PEER, &octets(peer))
         .attribute(ADDRESS_FLAGS, &NO_DUPLICATE_DETECTION.to_ne_bytes());
+        self.request(message)
+    }
+
+    /// Has connections from `local` to `peer` through the device with index `index` ask for
+    /// ECN: by a route in place of that of [`add_address`](Self::add_address).
+    pub(crate) fn ask_for_ecn(
+        &mut self,
+        index: u32,
+        local: IpAddr,
+        peer: IpAddr,
+    ) -> io::Result<()> {
+        let (family, bits) = family(local);
+        let mut header = [0; 12];
+        header[0] = family.as_raw() as u8;
+        header[1] = bits;
+        header[4..8].copy_from_slice(&[MAIN_TABLE, BY_HAND, TO_A_LINK, UNICAST]);
+        // IPv4 replaces the route of the same priority, IPv6 prefers the lower figure.
+        let priority = u32::from(local.is_ipv6());
+        let message = Message::new(
+            KIND_NEW_ROUTE,
+            REQUEST | ACKNOWLEDGE | CREATE_OR_REPLACE,
+            &header,
+        )
+        .attribute(ROUTE_DESTINATION, &octets(peer))
+        .attribute(ROUTE_DEVICE, &index.to_ne_bytes())
+        .attribute(ROUTE_PRIORITY, &priority.to_ne_bytes())
+        .attribute(ROUTE_SOURCE, &octets(local))
+        .nested(ROUTE_METRICS, &[], |metrics| {
+            metrics.attribute(METRIC_FEATURES, &FEATURE_ECN.to_ne_bytes())
+        });
         self.request(message)
     }
 
@@ -283,6 +314,21 @@ fn link_header(index: u32, flags: u32, change: u32) -> [u8; LINK_BYTES] {
     header[8..12].copy_from_slice(&flags.to_ne_bytes());
     header[12..16].copy_from_slice(&change.to_ne_bytes());
     header
+}
+
+/// The family of an address, and of how many bits one is.
+fn family(address: IpAddr) -> (AddressFamily, u8) {
+    match address {
+        IpAddr::V4(_) => (AddressFamily::INET, 32),
+        IpAddr::V6(_) => (AddressFamily::INET6, 128),
+    }
+}
+
+fn octets(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    }
 }
 
 fn cut_short() -> io::Error {

@@ -149,6 +149,16 @@ impl Network {
         })
     }
 
+    /// Has the TCP connections that clients open in lane number `lane` from now on ask for
+    /// ECN, which Linux grants. Without, they do not.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn ask_for_ecn(&self, lane: u8) -> Result<(), Error> {
+        host_of(&self.local, lane).ask_for_ecn(Side::Local, lane)
+    }
+
     /// Begins anew with `links`, one for each lane in their order: the audit
     /// covers what comes from now on. What is on its way arrives as the old
     /// links said, or say when it leaves their queues.

@@ -131,6 +131,11 @@ fn play_one(
     let links = Links::new(resolved, seed, options.testbed == Testbed::Kernel);
     let link = |lane, starts| links.link(lane, starts);
     let path = Emulated::build(options.testbed, options.ipv6, log, names, link)?;
+    for (lane, runnable) in (0..=u8::MAX).zip(&resolved.lanes) {
+        if runnable.transport.asks_for_ecn() {
+            path.ask_for_ecn(lane)?;
+        }
+    }
     let manner = Manner {
         clock: path.clock(),
         is_virtual: options.testbed == Testbed::Kernel,

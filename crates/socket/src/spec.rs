@@ -117,6 +117,13 @@ impl SocketSpec {
         self.0.is_carried_by_udp()
     }
 
+    /// Whether its connections are to ask for ECN, which whoever makes their host sees to; on
+    /// the machine itself, see [`tcp::machine_asks_for_ecn`](crate::tcp::machine_asks_for_ecn).
+    #[must_use]
+    pub fn asks_for_ecn(&self) -> bool {
+        self.0.asks_for_ecn()
+    }
+
     /// Every setting, as a table.
     #[must_use]
     pub fn settings_json(&self) -> Value {
@@ -165,6 +172,7 @@ trait AnySocketTransport: fmt::Debug + Send + Sync {
     fn properties(&self) -> TransportProperties;
     fn largest_message_bytes(&self) -> usize;
     fn is_carried_by_udp(&self) -> bool;
+    fn asks_for_ecn(&self) -> bool;
     fn settings(&self) -> Value;
     fn endpoint(&self) -> Option<&Spec>;
     fn with(&self, overrides: &Map<String, Value>) -> Result<SocketSpec, BadSetting>;
@@ -195,6 +203,10 @@ impl<T: SocketTransport> AnySocketTransport for T {
 
     fn is_carried_by_udp(&self) -> bool {
         SocketTransport::is_carried_by_udp(self)
+    }
+
+    fn asks_for_ecn(&self) -> bool {
+        SocketTransport::asks_for_ecn(self)
     }
 
     fn settings(&self) -> Value {
@@ -267,6 +279,11 @@ impl AnySocketTransport for OfEndpoint {
 
     fn is_carried_by_udp(&self) -> bool {
         self.0.encapsulation() == Encapsulation::UdpIpv4
+    }
+
+    /// UDP sockets here neither ask for marks nor read them.
+    fn asks_for_ecn(&self) -> bool {
+        false
     }
 
     fn settings(&self) -> Value {

@@ -9,7 +9,7 @@ mod gather;
 mod settings;
 
 pub use gather::{congestion, gather, set_congestion};
-pub use settings::Settings;
+pub use settings::{Settings, machine_asks_for_ecn};
 
 use lagometer_transport::Spec;
 

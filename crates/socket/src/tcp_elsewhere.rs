@@ -8,6 +8,7 @@ use lagometer_transport::Spec;
 use rustix::fd::AsFd;
 
 use crate::spec::SocketSpec;
+use crate::transport::Unavailable;
 
 /// None: see above.
 pub(crate) const fn in_kernel(_: &Spec) -> Option<SocketSpec> {
@@ -27,6 +28,15 @@ pub const fn gather(_: &impl AsFd, _: usize) -> io::Result<()> {
 #[must_use]
 pub const fn congestion(_: &TcpStream) -> Option<String> {
     None
+}
+
+/// Never asked here: no lane of this system's TCP is there to ask.
+///
+/// # Errors
+///
+/// None; Linux has some.
+pub const fn machine_asks_for_ecn() -> Result<(), Unavailable> {
+    Ok(())
 }
 
 /// No program can choose it.

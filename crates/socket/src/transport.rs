@@ -95,6 +95,12 @@ pub trait SocketTransport:
     /// addresses, so that a relay of datagrams can stand between.
     fn is_carried_by_udp(&self) -> bool;
 
+    /// Whether its connections are to ask for ECN, which no option of a socket does: the
+    /// host's route does, or all its connections.
+    fn asks_for_ecn(&self) -> bool {
+        false
+    }
+
     /// Makes the side that opens the connection. It returns at once; the
     /// handshake is the business of its turns.
     ///

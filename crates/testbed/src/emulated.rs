@@ -158,6 +158,19 @@ impl<'a> Emulated<'a> {
         }
     }
 
+    /// Has the TCP connections that clients open in lane number `lane` from now on ask for
+    /// ECN. A relay has none.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    pub fn ask_for_ecn(&self, lane: u8) -> Result<(), Error> {
+        match &self.between {
+            Between::Hosts { network, .. } => network.ask_for_ecn(lane),
+            Between::Relay(_) => Ok(()),
+        }
+    }
+
     /// Does `work` where clients live: sockets made there are theirs.
     ///
     /// # Errors

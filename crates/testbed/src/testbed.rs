@@ -1,7 +1,7 @@
 //! The list of testbeds, and what each plays of the transports.
 
 use lagometer_results as document;
-use lagometer_socket::SocketSpec;
+use lagometer_socket::{SocketSpec, tcp};
 use lagometer_transport::{BadSpec, Spec};
 use serde_json::{Map, Value};
 
@@ -77,6 +77,13 @@ impl Testbed {
         }
         let spec = SocketSpec::resolve(name, settings)?;
         if let Err(lacks) = spec.available() {
+            return Err(BadSpec::NotHere(lacks.to_string()));
+        }
+        // Hosts of this program's own making ask by their routes.
+        if self == Self::Net
+            && spec.asks_for_ecn()
+            && let Err(lacks) = tcp::machine_asks_for_ecn()
+        {
             return Err(BadSpec::NotHere(lacks.to_string()));
         }
         if self == Self::Relay && !spec.is_carried_by_udp() {

@@ -119,6 +119,22 @@ impl Host {
         .doing(format!("waiting for the device {}", device_name(lane)))
     }
 
+    /// Has the connections that this host, which is `side`'s, opens in lane number `lane`
+    /// ask for ECN.
+    pub(crate) fn ask_for_ecn(&self, side: Side, lane: u8) -> Result<(), Error> {
+        let name = device_name(lane);
+        let doing = format!("setting the route of {name} to ask for ECN");
+        self.run(move || {
+            let mut netlink = Netlink::open()?;
+            let index = netlink.index(&name)?;
+            for (local, peer) in ends(side, lane) {
+                unless_unsupported(local, netlink.ask_for_ecn(index, local, peer))?;
+            }
+            Ok::<_, io::Error>(())
+        })?
+        .doing(doing)
+    }
+
     /// Taps this host, which is `side`'s, for the devices of `lanes`, with room for
     /// `frames` packets that have not been read.
     pub(crate) fn tap(
@@ -180,13 +196,17 @@ fn add_addresses(name: &str, side: Side, lane: u8) -> io::Result<()> {
     let mut netlink = Netlink::open()?;
     let index = netlink.index(name)?;
     for (local, peer) in ends(side, lane) {
-        match netlink.add_address(index, local, peer) {
-            // A kernel without IPv6 still has IPv4 to offer.
-            Err(error) if local.is_ipv6() && is_unsupported(&error) => {}
-            outcome => outcome?,
-        }
+        unless_unsupported(local, netlink.add_address(index, local, peer))?;
     }
     Ok(())
+}
+
+/// What was to be done for an address: a kernel without IPv6 still has IPv4 to offer.
+fn unless_unsupported(address: IpAddr, done: io::Result<()>) -> io::Result<()> {
+    match done {
+        Err(error) if address.is_ipv6() && is_unsupported(&error) => Ok(()),
+        done => done,
+    }
 }
 
 fn is_unsupported(error: &io::Error) -> bool {

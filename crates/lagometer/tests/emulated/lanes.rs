@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::{ALONE, TIMEOUT, file, lane, permitted, play, run, said};
+use crate::{ALONE, TIMEOUT, file, lane, marks, permitted, play, run, said};
 
 #[test]
 fn lanes_of_every_kind_run_at_once_and_the_emulator_audits_itself() {
@@ -58,6 +58,21 @@ fn ipv6_is_a_path_too() {
     let document = play(&[&arguments[..], &["--lanes", "kcp,tcp-reno"]].concat());
     for name in ["kcp", "tcp-reno"] {
         assert_eq!(lane(&document, name)["messages"]["delivered"], 20, "{name}");
+    }
+}
+
+#[test]
+fn a_lane_that_asks_for_marks_gets_them_over_ipv4_and_ipv6() {
+    let Some(_alone) = permitted() else {
+        return;
+    };
+    let place = tempfile::tempdir().unwrap();
+    let experiment = marks::experiment(place.path());
+    for version in [&[][..], &["--ipv6"]] {
+        let [deaf, asks] =
+            marks::of_lanes(&play(&[&[experiment.to_str().unwrap()], version].concat()));
+        assert_eq!(deaf.marked, 0, "{version:?}: {deaf:?}");
+        assert!(asks.marked > 0, "{version:?}: {asks:?}");
     }
 }
 

@@ -6,6 +6,8 @@
 #![cfg(target_os = "linux")]
 
 mod lanes;
+#[path = "../marks/mod.rs"]
+mod marks;
 mod shape;
 #[path = "../small_world/mod.rs"]
 mod small_world;

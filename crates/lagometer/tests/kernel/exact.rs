@@ -7,7 +7,7 @@ use std::process::Command;
 use lagometer_emu::logged_packets;
 use serde_json::Value;
 
-use super::{document, first_difference, kernel, lagometer, play, said};
+use super::{document, first_difference, kernel, lagometer, marks, play, said};
 
 #[test]
 fn every_message_of_every_endpoint_is_as_in_the_simulation_over_a_lossy_network() {
@@ -72,6 +72,24 @@ fn a_film_beside_the_game_is_to_the_packet_the_film_of_the_simulation() {
             assert_eq!(lane["wire"]["dropped"], expected["wire"]["dropped"]);
         }
     }
+}
+
+#[test]
+fn a_lane_that_asks_for_marks_gets_those_of_the_simulation() {
+    let Some(_alone) = kernel() else { return };
+    let place = tempfile::tempdir().unwrap();
+    let experiment = marks::experiment(place.path());
+    let arguments = [experiment.to_str().unwrap(), "--seeds", "1"];
+    let in_guest = document(&play(&arguments));
+    let simulated = lagometer(&["run", "--no-html", "--json", "-"])
+        .args(arguments)
+        .output()
+        .unwrap();
+    let simulated = document(&simulated);
+    let [deaf, asks] = marks::of_lanes(&in_guest);
+    assert_eq!(deaf.marked, 0, "{deaf:?}");
+    assert!(asks.marked > 0 && asks.dropped == 0, "{asks:?}");
+    assert_eq!([deaf, asks], marks::of_lanes(&simulated));
 }
 
 #[test]

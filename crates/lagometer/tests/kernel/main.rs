@@ -9,6 +9,8 @@
 mod bundled;
 mod exact;
 mod instruments;
+#[path = "../marks/mod.rs"]
+mod marks;
 mod shape;
 mod workloads;
 #[path = "../workloads/mod.rs"]

@@ -19,10 +19,27 @@ fn offered() -> String {
 /// With which the kernel asks for ECN, and grants it.
 const ASKS_FOR_ECN: &str = "1";
 
-/// Whether connections of this host ask for ECN, and grant it, as the kernel says.
+/// Whether connections of this machine ask for ECN, and grant it, as the kernel says.
 fn ecn_mode() -> String {
     let mode = fs::read_to_string("/proc/sys/net/ipv4/tcp_ecn").unwrap_or_default();
     mode.trim().to_owned()
+}
+
+/// Whether all connections of this machine ask for ECN, as lanes do that ask for it.
+///
+/// # Errors
+///
+/// They do not, with what changes that.
+pub fn machine_asks_for_ecn() -> Result<(), Unavailable> {
+    let mode = ecn_mode();
+    if mode == ASKS_FOR_ECN {
+        return Ok(());
+    }
+    Err(Unavailable {
+        lacks: format!("the kernel does not ask for ECN: net.ipv4.tcp_ecn is {mode}"),
+        mend: "`sudo sysctl net.ipv4.tcp_ecn=1` has all connections of this host ask for it"
+            .to_owned(),
+    })
 }
 
 impl SocketTransport for Settings {
@@ -64,16 +81,11 @@ impl SocketTransport for Settings {
                 mend: format!("`sudo modprobe tcp_{name}` loads it where the kernel has it"),
             });
         }
-        let mode = ecn_mode();
-        if self.ecn && mode != ASKS_FOR_ECN {
-            return Err(Unavailable {
-                lacks: format!("the kernel does not ask for ECN: net.ipv4.tcp_ecn is {mode}"),
-                mend:
-                    "`sudo sysctl net.ipv4.tcp_ecn=1` has all connections of this host ask for it"
-                        .to_owned(),
-            });
-        }
         Ok(())
+    }
+
+    fn asks_for_ecn(&self) -> bool {
+        self.ecn
     }
 
     fn properties(&self) -> TransportProperties {
@@ -110,16 +122,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lane_that_asks_for_ecn_runs_where_the_kernel_does_alone() {
-        let settings = Settings {
-            ecn: true,
-            ..Settings::with("reno")
-        };
-        let available = SocketTransport::available(&settings);
+    fn whether_the_machine_asks_for_ecn_is_what_its_kernel_says() {
+        let asks = machine_asks_for_ecn();
         if ecn_mode() == ASKS_FOR_ECN {
-            assert_eq!(available, Ok(()));
+            assert_eq!(asks, Ok(()));
         } else {
-            let said = available.unwrap_err().to_string();
+            let said = asks.unwrap_err().to_string();
             assert!(said.contains("net.ipv4.tcp_ecn"), "{said}");
         }
     }

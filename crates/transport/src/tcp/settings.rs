@@ -52,9 +52,9 @@ pub struct Settings {
     /// (`TCP_THIN_LINEAR_TIMEOUTS`).
     pub thin_linear_timeouts: bool,
     /// The connection asks for ECN (RFC 3168): where a queue marks, it slows down
-    /// for a mark as for a loss, and loses nothing. Not an option of a socket: the
-    /// kernel has it for all connections of a host (`net.ipv4.tcp_ecn`), and a lane
-    /// that asks for it runs where that is 1 alone.
+    /// for a mark as for a loss, and loses nothing. Not an option of a socket: hosts of
+    /// `emu` and `kernel` ask by the lane's route, and over a real path a lane that asks
+    /// runs where all connections of the machine do (`net.ipv4.tcp_ecn` is 1).
     #[serde(default)]
     pub ecn: bool,
     /// The kernel's send buffer (`SO_SNDBUF`), of which it makes twice as much
