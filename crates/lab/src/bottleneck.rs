@@ -167,7 +167,7 @@ impl Ask {
 }
 
 /// Whether other traffic is ever on of the time measured.
-fn is_on(cross: &Cross, seed: u64, nth: u64, plan: &Plan) -> bool {
+pub(crate) fn is_on(cross: &Cross, seed: u64, nth: u64, plan: &Plan) -> bool {
     let from = Time::ZERO + plan.offset;
     let until = from + plan.duration;
     let mut begun = cross

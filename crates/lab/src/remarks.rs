@@ -6,6 +6,7 @@ use lagometer_link::cross::Cross;
 use lagometer_link::{Direction, Scheduled};
 use lagometer_units::Span;
 
+use crate::bottleneck::is_on;
 use crate::resolve::Resolved;
 use crate::workload::scheduled::SMALLEST_BYTES;
 
@@ -22,7 +23,15 @@ impl Resolved {
     /// network does again and again under these seeds, each on one line.
     #[must_use]
     pub fn remarks(&self, seeds: &[u64]) -> Vec<String> {
-        let of_traffic = self.cross.iter().filter_map(|cross| self.remark(cross));
+        let of_traffic = (0..).zip(&self.cross);
+        let of_traffic = of_traffic.filter_map(|(nth, cross)| {
+            let is_on = |&seed: &u64| is_on(cross, seed, nth, &self.plan);
+            if seeds.iter().any(is_on) {
+                self.remark(cross)
+            } else {
+                Some(self.never_on(cross, seeds.len()))
+            }
+        });
         let mut remarks: Vec<String> = of_traffic.collect();
         let under_each: Vec<_> = seeds.iter().map(|&it| self.profile.scheduled(it)).collect();
         let is_reached = |scheduled: &Scheduled| {
@@ -121,16 +130,35 @@ impl Resolved {
         )
     }
 
+    /// What is said of other traffic that none of so many seeds has while it is measured.
+    fn never_on(&self, cross: &Cross, seeds: usize) -> String {
+        let (name, end) = (cross.name(), self.end());
+        let in_seconds = end.as_secs_f64();
+        if !cross.may_start_before(end) {
+            return format!(
+                "other traffic `{name}` is never on: it begins after the run's {in_seconds:.0} s; \
+                 play for longer (`--for`), or say an earlier `at`"
+            );
+        }
+        if cross.when.iter().all(|spell| spell.at.is_some()) {
+            return format!(
+                "other traffic `{name}` is never on while it is measured: it ends before; say a \
+                 later `at`, or a longer `for`"
+            );
+        }
+        format!(
+            "other traffic `{name}` is on at times that each seed draws, and {} it within its \
+             {in_seconds:.0} s: play more seeds (`--seeds`) or for longer (`--for`) for it to count",
+            if seeds == 1 {
+                "this one never has".to_owned()
+            } else {
+                format!("none of these {seeds} has")
+            },
+        )
+    }
+
     fn remark(&self, cross: &Cross) -> Option<String> {
         let (name, direction) = (cross.name(), Direction::from(cross.direction));
-        let end = self.end();
-        if !cross.may_start_before(end) {
-            return Some(format!(
-                "other traffic `{name}` is never on: it begins after the run's {:.0} s; play for \
-                 longer (`--for`), or say an earlier `at`",
-                end.as_secs_f64()
-            ));
-        }
         if !cross.is_tcp() {
             return None;
         }
@@ -154,3 +182,6 @@ impl Resolved {
         ))
     }
 }
+
+#[cfg(test)]
+mod tests;
