@@ -14,8 +14,10 @@ pub(crate) fn findings(document: &Document) -> Value {
     for volatile in ["started", "wall_s", "host", "digest", "audit"] {
         fields.remove(volatile);
     }
-    // Prices change, and what a player costs follows from them and from what is on the wire.
-    // Both go by `retain`: `remove` would change the order of the others, and every digest.
+    // Neither what its files were called is a finding, nor a price, nor what a player costs
+    // by it. They go by `retain`: `remove` would change the order of the others, and every
+    // digest.
+    fields.retain(|key, _| key != "asked");
     if let Some(experiment) = fields.get_mut("experiment").and_then(Value::as_object_mut) {
         experiment.retain(|key, _| key != "prices");
     }

@@ -157,9 +157,17 @@ fn replay(document: &Document) -> Option<String> {
         return None;
     }
     let mut words = vec!["lagometer run".to_owned()];
-    words.extend(name_of(&document.experiment).map(|name| shell_word(&name)));
+    // Files have names of their own; what they say of themselves finds nothing again.
+    let (experiment, network) = match &document.asked {
+        Some(asked) => (Some(asked.experiment.clone()), asked.network.clone()),
+        None => (
+            name_of(&document.experiment),
+            network_of(&document.experiment),
+        ),
+    };
+    words.extend(experiment.map(|name| shell_word(&name)));
     words.push(format!("--testbed {}", shell_word(testbed)));
-    if let Some(network) = network_of(&document.experiment) {
+    if let Some(network) = network {
         words.push(format!("--network {}", shell_word(&network)));
     }
     if !document.lanes.is_empty() {
@@ -204,7 +212,7 @@ fn shell_word(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use lagometer_results::figures;
+    use lagometer_results::{Asked, figures};
     use serde_json::json;
 
     use super::*;
@@ -255,6 +263,23 @@ mod tests {
                 .is_some_and(|replay| replay.ends_with("--seed 3 --seeds 3"))
         );
         assert_eq!(about.seeds, "seeds 3–5");
+    }
+
+    #[test]
+    fn of_files_the_command_names_the_files() {
+        let mut document = document(json!({ "name": "duel", "network": "lan.toml" }));
+        let mut replay = |experiment: &str, network: Option<&str>| {
+            document.asked = Some(Asked {
+                experiment: experiment.to_owned(),
+                network: network.map(str::to_owned),
+            });
+            About::of(&document).replay.unwrap()
+        };
+        // Its own network stands beside it, wherever the command is given.
+        let own = replay("games/my duel.toml", None);
+        assert!(own.starts_with("lagometer run 'games/my duel.toml' --testbed sim --lanes"));
+        let other = replay("pvp-500", Some("nets/lan.toml"));
+        assert!(other.starts_with("lagometer run pvp-500 --testbed sim --network nets/lan.toml "));
     }
 
     #[test]

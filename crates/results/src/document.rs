@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+mod asked;
 mod audit;
 mod bottleneck;
 mod bulk;
@@ -30,6 +31,7 @@ mod tune;
 mod upgrade;
 mod world;
 
+pub use asked::Asked;
 pub use audit::{Audit, AuditFigures, AuditSpread, LaneAudit, WayAudit};
 pub use bottleneck::{Bottleneck, BottleneckSender, BottleneckWay};
 pub use bulk::{Bulk, BulkSample};
@@ -90,6 +92,9 @@ pub struct Document {
     pub host: Host,
     /// The experiment as resolved, defaults filled in.
     pub experiment: serde_json::Value,
+    /// What the command line named, where that was a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Asked>,
     /// What the link did, where that is known: the truth of the first seed.
     /// `weather` in documents from before it had this name.
     #[serde(default, alias = "weather", skip_serializing_if = "Option::is_none")]
@@ -145,6 +150,7 @@ impl Document {
             wall_s: 0.0,
             host: Host::default(),
             experiment: serde_json::Value::Null,
+            asked: None,
             impairments: None,
             lanes: Vec::new(),
             bottlenecks: Vec::new(),

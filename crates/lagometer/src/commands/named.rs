@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use lagometer_lab::{Experiment, Resolved, catalogue, resolve};
 use lagometer_link::Profile;
+use lagometer_results::Asked;
 use lagometer_testbed::Testbed;
 use lagometer_transport::PresetKind;
 use lagometer_units::{MOST_DATA, Span, read_file, suggest};
@@ -31,6 +32,22 @@ pub(crate) struct Ask<'a> {
     pub(crate) presets: &'a [PresetKind],
     /// Where it is to be played.
     pub(crate) testbed: Testbed,
+}
+
+impl Ask<'_> {
+    /// What was named, if any of it is a file.
+    pub(crate) fn files(&self) -> Option<Asked> {
+        let is_file = |asked: &str, is_built_in: bool| !is_built_in && looks_like_a_file(asked);
+        let has_file = is_file(self.experiment, catalogue::text(self.experiment).is_some())
+            || self.network.is_some_and(|asked| {
+                let built_in = lagometer_link::catalogue::named(asked).is_some();
+                self.testbed != Testbed::Net && is_file(asked, built_in)
+            });
+        has_file.then(|| Asked {
+            experiment: self.experiment.to_owned(),
+            network: self.network.map(str::to_owned),
+        })
+    }
 }
 
 /// Finds the experiment and its network, applies what was asked beside, and

@@ -76,6 +76,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         audit: played.audit,
     };
     let mut document = assemble(&resolved, &options.seeds, played.seeds, context);
+    document.asked = ask.files();
     if let Some(path) = played.path {
         path.report_in(&mut document);
     }

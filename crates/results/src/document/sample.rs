@@ -6,10 +6,10 @@ use lagometer_stats::Distribution;
 use lagometer_units::Time;
 
 use super::{
-    Audit, AuditFigures, AuditSpread, Bottleneck, BottleneckSender, BottleneckWay, BudgetResult,
-    Cell, CensoredQuantiles, Decision, DelayOf, DirectionImpairments, Disturbance, Document, Echo,
-    EchoCounts, Flow, GatewayMetrics, Host, Impairments, LaneAudit, Lasted, Noise, NoiseFloor,
-    NoiseQuantiles, Placement, PlacementTrial, Quantiles, SCHEMA, Sweep, Traffic,
+    Asked, Audit, AuditFigures, AuditSpread, Bottleneck, BottleneckSender, BottleneckWay,
+    BudgetResult, Cell, CensoredQuantiles, Decision, DelayOf, DirectionImpairments, Disturbance,
+    Document, Echo, EchoCounts, Flow, GatewayMetrics, Host, Impairments, LaneAudit, Lasted, Noise,
+    NoiseFloor, NoiseQuantiles, Placement, PlacementTrial, Quantiles, SCHEMA, Sweep, Traffic,
     TransportProperties, Tune, TuneFinding, TuneLevel, TuneNetwork, TunePoint, TuneSensitivity,
     TuneTransfer, TunedFigure, TunedLane, Warning, WayAudit, Wire, World, WorldMoment, WorldPath,
     WorldProcess, WorldTier, WorldWay,
@@ -108,6 +108,10 @@ pub(crate) fn sample_document() -> Document {
             }),
         },
         experiment: serde_json::json!({ "for": "30 s" }),
+        asked: Some(Asked {
+            experiment: "games/duel.toml".to_owned(),
+            network: Some("busy-wifi".to_owned()),
+        }),
         impairments: Some(Impairments {
             up: DirectionImpairments {
                 disturbances: vec![Disturbance {

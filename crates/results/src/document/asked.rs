@@ -1,0 +1,15 @@
+//! What whoever made a run named, where a document does not say it otherwise.
+
+use serde::{Deserialize, Serialize};
+
+/// What a command line named, where that was a file: an experiment keeps its own name in
+/// the document, and the network of an experiment's file stands beside that file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Asked {
+    /// The experiment: a built-in one's name, or a file.
+    pub experiment: String,
+    /// The network in place of the experiment's, if there was one: a name, or a file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<String>,
+}
