@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use lagometer_emu::logged_packets;
 
-use super::{Burners, assert_left_alone, kernel, lagometer, ordinary_user, said};
+use super::{BINARY, Burners, assert_left_alone, kernel, lagometer, ordinary_user, said};
 
 /// Runs `script` as client over `network`, with `flags` before it.
 fn shape(network: &str, flags: &[&str], script: &str) -> Output {
@@ -138,6 +138,25 @@ fn a_thread_that_holds_the_clock_is_named_at_the_limit() {
     assert!(printed(&output).contains("] begun"), "{}", printed(&output));
     let said = said(&output);
     assert!(said.contains("`spin-for-ever` had the processor"), "{said}");
+}
+
+#[test]
+fn a_machine_without_room_for_a_guests_memory_says_where_to_make_some() {
+    let Some(_alone) = kernel() else { return };
+    // A file system of its own, with too little room, in a mount namespace that goes with it.
+    let script = format!(
+        "mount -t tmpfs -o size=8m none /mnt && TMPDIR=/mnt exec {BINARY} shape cable --testbed kernel \
+         -- sh -c 'head -c 60M /dev/zero | tail -c 1'"
+    );
+    let output = Command::new("unshare")
+        .args(["--user", "--map-root-user", "--mount", "sh", "-c", &script])
+        .env("NO_COLOR", "1")
+        .output()
+        .unwrap();
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    let expected = "its memory, which is a file, did not fit into /mnt; make room there";
+    assert!(said.contains(expected), "{said}");
 }
 
 #[test]
