@@ -1,6 +1,6 @@
 //! Budgets in words, the same on a terminal and on the page.
 
-use lagometer_results::{BudgetResult, Decision};
+use lagometer_results::{BudgetResult, Decision, more_seeds_in_words};
 
 use crate::figure::{Figure, LOST};
 
@@ -66,7 +66,8 @@ pub(crate) fn who(budget: &BudgetResult) -> String {
     let value = measured(budget);
     match (budget.decision, budget.more_seeds) {
         (Decision::Undecided, Some(seeds)) => {
-            format!("{} ({value}, needs some {seeds} more seeds)", budget.lane)
+            let needs = more_seeds_in_words(seeds);
+            format!("{} ({value}, needs {needs})", budget.lane)
         }
         _ => format!("{} ({value})", budget.lane),
     }

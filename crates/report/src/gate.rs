@@ -11,6 +11,7 @@ mod markdown;
 
 use lagometer_results::{
     BudgetResult, Decision, Document, FEWEST_SEEDS, Lane, Shift, ShiftFinding, against_baseline,
+    more_seeds_in_words,
 };
 use lagometer_units::Share;
 use thiserror::Error;
@@ -217,7 +218,11 @@ impl Check {
         let mut found = budget::measured(result);
         if result.decision == Decision::Undecided {
             match result.more_seeds {
-                Some(seeds) => append!(found, " (not decided; some {seeds} more seeds would)"),
+                Some(seeds) => append!(
+                    found,
+                    " (not decided; {} would)",
+                    more_seeds_in_words(seeds)
+                ),
                 None => found.push_str(" (not decided)"),
             }
         }

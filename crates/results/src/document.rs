@@ -273,6 +273,15 @@ pub struct BudgetResult {
     pub more_seeds: Option<u32>,
 }
 
+/// [`BudgetResult::more_seeds`] as a sentence has it: `1 more seed`, `some 12 more seeds`.
+#[must_use]
+pub fn more_seeds_in_words(seeds: u32) -> String {
+    match seeds {
+        1 => "1 more seed".to_owned(),
+        _ => format!("some {seeds} more seeds"),
+    }
+}
+
 /// What a run says of a budget beyond chance. All budgets of a run together
 /// are decided wrongly at most once in forty runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

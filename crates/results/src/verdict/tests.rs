@@ -320,3 +320,10 @@ fn the_first_budget_on_a_share_sets_the_limit() {
     assert_eq!(ranking_limit_ms(&document), 300);
     assert!(verdict(&document).contains("every budget"));
 }
+
+#[test]
+fn one_more_seed_is_in_the_singular() {
+    use crate::document::more_seeds_in_words;
+    assert_eq!(more_seeds_in_words(1), "1 more seed");
+    assert_eq!(more_seeds_in_words(12), "some 12 more seeds");
+}

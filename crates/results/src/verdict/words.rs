@@ -2,7 +2,7 @@
 
 use super::{Bench, Ranking};
 use crate::difference::difference;
-use crate::document::{BudgetResult, Decision, Lane};
+use crate::document::{BudgetResult, Decision, Lane, more_seeds_in_words};
 use crate::metric::Metric;
 
 /// What is to be said of the best reliable lane.
@@ -222,9 +222,10 @@ pub(super) fn undecided_clause(bench: &Bench<'_>, lanes: &[&Lane], opening: &str
         .collect();
     let needs = match most {
         None => format!("needs {TOO_MANY}"),
-        Some(seeds) if too_close.is_empty() => format!("needs some {seeds} more seeds"),
+        Some(seeds) if too_close.is_empty() => format!("needs {}", more_seeds_in_words(seeds)),
         Some(seeds) => format!(
-            "needs some {seeds} more seeds, and for {} {TOO_MANY}",
+            "needs {}, and for {} {TOO_MANY}",
+            more_seeds_in_words(seeds),
             listed(&too_close)
         ),
     };
