@@ -14,7 +14,7 @@ use lagometer_link::{Link, Profile, Regime, SharedLink};
 use lagometer_results::{Bottleneck, BottleneckSender, Document};
 use lagometer_testbed::Testbed;
 use lagometer_transport::Spec;
-use lagometer_units::{Span, Time};
+use lagometer_units::Time;
 
 use support::document;
 
