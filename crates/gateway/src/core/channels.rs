@@ -120,7 +120,9 @@ impl ChannelManager {
 
     /// Takes a message of a connection manager.
     pub fn handle(&mut self, now: Time, from: SideId, message: ToChannels) {
-        self.tables.out.add_side(from);
+        if self.tables.out.add_side(from) {
+            self.report_bans_to(now, from);
+        }
         match message {
             ToChannels::Auth(attempt) => self.auth(now, from, attempt),
             ToChannels::Messages { from, messages } => self.messages(now, from, &messages),

@@ -211,6 +211,31 @@ fn who_does_not_log_in_in_time_again_and_again_is_banned_by_address() {
 }
 
 #[test]
+fn a_side_that_speaks_for_the_first_time_learns_which_addresses_are_banned() {
+    let mut world = World::with(|connections, channels| {
+        connections.anti_ddos = Some(AntiDdos::default());
+        channels.max_failed_auth = 2;
+    });
+    let address: IpAddr = "192.0.2.7".parse().unwrap();
+    let first = world.client();
+    for _ in 0..2 {
+        let opened = world.sides[0].open(world.now, Peer::Client, Some(address));
+        assert!(opened.is_ok());
+        world.pass(6000);
+    }
+    let open = |world: &mut World, side: usize| {
+        let opened = world.sides[side].open(world.now, Peer::Client, Some(address));
+        opened.map(|key| world.sides[side].close(key, CloseReason::PeerClosed))
+    };
+    assert!(open(&mut world, 0).is_err());
+    assert!(open(&mut world, 1).is_ok(), "it has never spoken");
+    let second = world.client();
+    let side_of = |who: Who| world.peers[who].side;
+    assert_eq!((side_of(first), side_of(second)), (0, 1));
+    assert!(open(&mut world, 1).is_err());
+}
+
+#[test]
 fn refused_messages_are_counted_and_ban_the_player() {
     let mut world = World::with(|connections, _| connections.anti_ddos = Some(AntiDdos::default()));
     let who = world.join_as(Peer::Client, "eve");

@@ -217,6 +217,15 @@ impl ChannelManager {
         }
     }
 
+    /// Sends a connection manager that takes part from now on what the others know: which
+    /// addresses are barred.
+    pub(super) fn report_bans_to(&mut self, now: Time, side: SideId) {
+        for (address, until) in self.logins.barred_addresses(now) {
+            let ban = ToConnections::Ban { address, until };
+            self.tables.out.push(side, ban);
+        }
+    }
+
     /// Reports an address that is barred, if one is. Returns whether one is.
     fn report_barred(&mut self, barred: Option<(IpAddr, Time)>) -> bool {
         if let Some((address, until)) = barred {

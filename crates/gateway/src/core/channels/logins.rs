@@ -151,6 +151,11 @@ impl Logins {
         attempt.peer == Peer::Client && self.admission.bars(now, &attempt.player, attempt.address)
     }
 
+    /// The households' addresses that are barred, and until when.
+    pub(super) fn barred_addresses(&self, now: Time) -> impl Iterator<Item = (IpAddr, Time)> {
+        self.admission.barred_addresses(now)
+    }
+
     /// A client was let in.
     pub(super) fn came(&mut self, address: Option<IpAddr>) {
         self.admission.came(address);

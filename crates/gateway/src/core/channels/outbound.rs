@@ -28,9 +28,9 @@ pub(super) struct Outbound {
 }
 
 impl Outbound {
-    /// A connection manager takes part from now on.
-    pub(super) fn add_side(&mut self, side: SideId) {
-        self.sides.insert(side);
+    /// A connection manager takes part from now on. Returns whether it did not before.
+    pub(super) fn add_side(&mut self, side: SideId) -> bool {
+        self.sides.insert(side)
     }
 
     /// Sends a message to one connection manager.

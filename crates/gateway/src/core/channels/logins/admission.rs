@@ -102,6 +102,18 @@ impl Admission {
         until
     }
 
+    /// The households' addresses that are barred, and until when.
+    pub(in crate::core::channels) fn barred_addresses(
+        &self,
+        now: Time,
+    ) -> impl Iterator<Item = (IpAddr, Time)> {
+        let barred = self.barred.by_key.iter();
+        barred.filter_map(move |(suspect, &until)| match suspect {
+            Suspect::Address(address) if now < until => Some((*address, until)),
+            _ => None,
+        })
+    }
+
     /// A client was let in.
     pub(in crate::core::channels) fn came(&mut self, address: Option<IpAddr>) {
         if let Some(address) = address {
