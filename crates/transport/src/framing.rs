@@ -78,8 +78,20 @@ impl Cutter {
             return Ok(None);
         }
         self.stream.drain(..LENGTH_BYTES);
-        Ok(Some(self.stream.drain(..announced).collect()))
+        Ok(Some(take_front(&mut self.stream, announced)))
     }
+}
+
+/// Takes the first `count` bytes out of a stream that has them, in two copies at most:
+/// byte by byte it was a sixth of what a lane of TCP costs in virtual time.
+fn take_front(stream: &mut VecDeque<u8>, count: usize) -> Vec<u8> {
+    let (first, second) = stream.as_slices();
+    let of_first = first.len().min(count);
+    let mut taken = Vec::with_capacity(count);
+    taken.extend_from_slice(&first[..of_first]);
+    taken.extend_from_slice(&second[..count - of_first]);
+    stream.drain(..count);
+    taken
 }
 
 #[cfg(test)]
