@@ -1,4 +1,4 @@
-//! Two lanes of TCP beside a download in a queue that marks: one asks for marks.
+//! Two lanes of TCP, each beside a download in a queue that marks: one asks for marks.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,8 +27,8 @@ pub(crate) fn experiment(folder: &Path) -> PathBuf {
         )
     };
     let text = format!(
-        "name = \"marks\"\nsummary = \"t\"\nnetwork = \"marks.toml\"\nfor = \"10 s\"\nlanes = []\n\
-         {}{}[workload.paced-echo]\nsize = \"200 B\"\ninterval = \"50 ms\"\n",
+        "name = \"marks\"\nsummary = \"t\"\nnetwork = \"marks.toml\"\nfor = \"3 s\"\nlanes = []\n\
+         {}{}[workload.paced-echo]\nsize = \"1000 B\"\ninterval = \"10 ms\"\n",
         lane("deaf", false),
         lane("asks", true)
     );
