@@ -22,15 +22,21 @@ impl Conversation {
     /// fragment, say), or cut short.
     #[must_use]
     pub fn is_up(&self, packet: &[u8]) -> Option<bool> {
-        let between = ends(packet)?;
-        if between == (self.local, self.remote) {
+        let (from, to) = ends(packet)?;
+        if is(from, self.local) && is(to, self.remote) {
             Some(true)
-        } else if between == (self.remote, self.local) {
+        } else if is(from, self.remote) && is(to, self.local) {
             Some(false)
         } else {
             None
         }
     }
+}
+
+/// Whether a packet's address and port are those of a socket: an IPv4 address may be
+/// written as an IPv6 one there, and a link-local one have a scope.
+fn is(of_packet: SocketAddr, socket: SocketAddr) -> bool {
+    of_packet.ip() == socket.ip().to_canonical() && of_packet.port() == socket.port()
 }
 
 /// From where to where a packet of TCP or UDP goes, from its IP header on.
@@ -92,6 +98,14 @@ mod tests {
             assert_eq!(conversation(other, remote).is_up(&up), None);
             assert_eq!(of.is_up(&up[..up.len() - b"input".len() - 5]), None);
         }
+    }
+
+    #[test]
+    fn an_ipv4_address_may_be_written_as_an_ipv6_one() {
+        let mapped = conversation("[::ffff:10.0.0.1]:5000", "[::ffff:10.0.0.2]:443");
+        let packet = UdpHeaders::new(mapped.local, mapped.remote).packet(b"input");
+        assert_eq!(packet[0] >> 4, 4);
+        assert_eq!(mapped.is_up(&packet), Some(true));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! for lanes whose packets no code of this program makes.
 //!
 //! A packet socket (`packet(7)`) on Linux, with a filter so that the rest of the machine's
-//! traffic costs nothing; no other system has one.
+//! traffic is not copied to this process; no other system has one.
 
 #[cfg(not(target_os = "linux"))]
 #[path = "packet_socket/elsewhere.rs"]
@@ -89,8 +89,8 @@ impl PacketSocket {
         })
     }
 
-    /// Hands over what has come and ends: how many packets were lost because they
-    /// came faster than they were read.
+    /// Hands over what has come and ends: how many packets had no room, as far as the
+    /// socket has said it, for they came faster than they were read.
     #[must_use]
     pub fn finish(mut self) -> u64 {
         self.end()

@@ -24,10 +24,14 @@ pub struct UdpHeaders {
 
 impl UdpHeaders {
     /// Headers of datagrams from `from` to `to`, which are of one IP version: that of
-    /// `from`, where they are not.
+    /// `from`, where they are not. An IPv4 address that is written as an IPv6 one is the
+    /// former.
     #[must_use]
     pub const fn new(from: SocketAddr, to: SocketAddr) -> Self {
-        Self { from, to }
+        Self {
+            from: SocketAddr::new(from.ip().to_canonical(), from.port()),
+            to: SocketAddr::new(to.ip().to_canonical(), to.port()),
+        }
     }
 
     /// Those of what comes back.

@@ -230,6 +230,25 @@ fn what_cannot_be_captured_is_said_in_one_line() {
     }
 }
 
+#[test]
+fn an_earlier_capture_is_there_still_where_the_remote_end_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.pcapng");
+    fs::write(&path, "earlier").unwrap();
+    let to = [
+        "run",
+        "--to",
+        "127.0.0.1:1",
+        "--lanes",
+        "udp",
+        "--for",
+        "1s",
+    ];
+    let output = lagometer(&[&to[..], &["--no-html", "--pcap", path.to_str().unwrap()]].concat());
+    assert!(!output.status.success());
+    assert_eq!(fs::read(&path).unwrap(), b"earlier");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn who_may_not_see_the_kernels_packets_learns_what_to_do() {

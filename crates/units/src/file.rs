@@ -86,6 +86,27 @@ pub fn create_private_file(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
+/// Whether [`create_private_file`] could write there: makes the file where there is none,
+/// and leaves what is there as it is. What is no file of its own is not opened: a pipe's
+/// reader would see its end.
+///
+/// # Errors
+///
+/// The system's.
+pub fn check_private_file(path: &Path) -> io::Result<()> {
+    if std::fs::metadata(path).is_ok_and(|about| !about.is_file()) {
+        return Ok(());
+    }
+    let mut options = OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600);
+    }
+    options.open(path).map(drop)
+}
+
 /// Makes a file that its owner alone may read and write, and that must not be there
 /// yet.
 ///

@@ -26,8 +26,8 @@ mod time;
 pub use clock::Clock;
 pub use encapsulation::Encapsulation;
 pub use file::{
-    MOST_DATA, MOST_SETTINGS, create_new_private_file, create_private_file, create_private_folder,
-    read_file, read_text_file,
+    MOST_DATA, MOST_SETTINGS, check_private_file, create_new_private_file, create_private_file,
+    create_private_folder, read_file, read_text_file,
 };
 pub use input::{BadInput, from_toml, line_of_key};
 pub use quantity::BadQuantity;

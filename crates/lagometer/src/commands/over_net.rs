@@ -9,7 +9,7 @@ use lagometer_lab::{Resolved, RunnableLane};
 use lagometer_link::Profile;
 use lagometer_remote::{Line, Remote};
 use lagometer_results::{Document, Warning};
-use lagometer_units::create_private_file;
+use lagometer_units::check_private_file;
 use serde_json::json;
 
 use crate::cli::RemoteArguments;
@@ -39,12 +39,11 @@ pub(super) fn check_capture(resolved: &Resolved, path: &std::path::Path) -> Resu
     if !unseen.is_empty() {
         may_capture_all().map_err(|why| unseen_lanes(&unseen, &why))?;
     }
-    create_private_file(path)
-        .map(drop)
-        .map_err(|why| Failure::Write {
-            path: path.to_owned(),
-            why,
-        })
+    // The remote end may not be there: then an earlier capture is to be there still.
+    check_private_file(path).map_err(|why| Failure::Write {
+        path: path.to_owned(),
+        why,
+    })
 }
 
 /// What to do where these lanes' packets cannot be seen.
