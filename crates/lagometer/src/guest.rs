@@ -102,6 +102,7 @@ fn play_seed(arguments: &GuestRunArguments) -> Result<ExitCode, Failure> {
             lanes: &arguments.lanes,
             presets: &kinds(&arguments.presets),
             testbed: Testbed::Kernel,
+            to: None,
         })?,
     };
     let logs = if arguments.qlog {

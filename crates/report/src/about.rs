@@ -166,8 +166,12 @@ fn replay(document: &Document) -> Option<String> {
         ),
     };
     words.extend(experiment.map(|name| shell_word(&name)));
-    words.push(format!("--testbed {}", shell_word(testbed)));
-    if let Some(network) = network {
+    match document.asked.as_ref().and_then(|asked| asked.to.as_ref()) {
+        Some(to) => words.push(format!("--to {}", shell_word(to))),
+        None => words.push(format!("--testbed {}", shell_word(testbed))),
+    }
+    // A real path has a name here and none on a command line.
+    if let Some(network) = network.filter(|_| testbed != "net") {
         words.push(format!("--network {}", shell_word(&network)));
     }
     if !document.lanes.is_empty() {
@@ -194,9 +198,7 @@ fn replay(document: &Document) -> Option<String> {
         words.push(format!("--tick {}", shell_word(&tick.replace(' ', ""))));
     }
     words.push(format!("--seed {}", document.seed));
-    if document.seeds.len() > 1 {
-        words.push(format!("--seeds {}", document.seeds.len()));
-    }
+    words.push(format!("--seeds {}", document.seeds.len().max(1)));
     Some(words.join(" "))
 }
 
@@ -252,7 +254,7 @@ mod tests {
             About::of(&document).replay.as_deref(),
             Some(
                 "lagometer run pvp-500 --testbed sim --network 'busy wifi.toml' \
-                 --lanes 'kcp,it'\\''s own' --for 10min --tick 16ms --seed 3"
+                 --lanes 'kcp,it'\\''s own' --for 10min --tick 16ms --seed 3 --seeds 1"
             )
         );
         document.seeds = vec![3, 4, 5];
@@ -272,6 +274,7 @@ mod tests {
             document.asked = Some(Asked {
                 experiment: experiment.to_owned(),
                 network: network.map(str::to_owned),
+                to: None,
             });
             About::of(&document).replay.unwrap()
         };
@@ -280,6 +283,20 @@ mod tests {
         assert!(own.starts_with("lagometer run 'games/my duel.toml' --testbed sim --lanes"));
         let other = replay("pvp-500", Some("nets/lan.toml"));
         assert!(other.starts_with("lagometer run pvp-500 --testbed sim --network nets/lan.toml "));
+    }
+
+    #[test]
+    fn over_a_real_path_the_command_names_the_remote_end_and_no_network() {
+        let mut document = document(json!({ "name": "duel", "network": "the path to ::1" }));
+        document.testbed = Some("net".to_owned());
+        let replay = |document: &Document| About::of(document).replay.unwrap();
+        assert!(replay(&document).starts_with("lagometer run duel --testbed net --lanes"));
+        document.asked = Some(Asked {
+            experiment: "duel".to_owned(),
+            network: None,
+            to: Some("192.0.2.7:7700".to_owned()),
+        });
+        assert!(replay(&document).starts_with("lagometer run duel --to 192.0.2.7:7700 --lanes"));
     }
 
     #[test]

@@ -92,7 +92,7 @@ pub struct Document {
     pub host: Host,
     /// The experiment as resolved, defaults filled in.
     pub experiment: serde_json::Value,
-    /// What the command line named, where that was a file.
+    /// What the command line named, where that was a file or another machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Asked>,
     /// What the link did, where that is known: the truth of the first seed.

@@ -108,6 +108,7 @@ pub(super) fn ask<'a>(
         lanes: &arguments.lanes,
         presets: &[],
         testbed,
+        to: None,
     }
 }
 

@@ -32,20 +32,25 @@ pub(crate) struct Ask<'a> {
     pub(crate) presets: &'a [PresetKind],
     /// Where it is to be played.
     pub(crate) testbed: Testbed,
+    /// The remote end of a real path, where one was named.
+    pub(crate) to: Option<&'a str>,
 }
 
 impl Ask<'_> {
-    /// What was named, if any of it is a file.
-    pub(crate) fn files(&self) -> Option<Asked> {
+    /// What was named, if any of it is a file or another machine.
+    pub(crate) fn asked(&self) -> Option<Asked> {
         let is_file = |asked: &str, is_built_in: bool| !is_built_in && looks_like_a_file(asked);
-        let has_file = is_file(self.experiment, catalogue::text(self.experiment).is_some())
-            || self.network.is_some_and(|asked| {
-                let built_in = lagometer_link::catalogue::named(asked).is_some();
-                self.testbed != Testbed::Net && is_file(asked, built_in)
+        // A real path is called something, and is nothing that can be named.
+        let network = self.network.filter(|_| self.testbed != Testbed::Net);
+        let is_other = self.to.is_some()
+            || is_file(self.experiment, catalogue::text(self.experiment).is_some())
+            || network.is_some_and(|asked| {
+                is_file(asked, lagometer_link::catalogue::named(asked).is_some())
             });
-        has_file.then(|| Asked {
+        is_other.then(|| Asked {
             experiment: self.experiment.to_owned(),
-            network: self.network.map(str::to_owned),
+            network: network.map(str::to_owned),
+            to: self.to.map(str::to_owned),
         })
     }
 }

@@ -43,6 +43,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         lanes: &arguments.lanes,
         presets: &presets,
         testbed,
+        to: arguments.remote.to.as_deref(),
     };
     let mut resolved = prices::put_in(&arguments.prices, resolved(&ask)?)?;
     let seeds = seeds_to_play(arguments, &mut resolved);
@@ -76,7 +77,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         audit: played.audit,
     };
     let mut document = assemble(&resolved, &options.seeds, played.seeds, context);
-    document.asked = ask.files();
+    document.asked = ask.asked();
     if let Some(path) = played.path {
         path.report_in(&mut document);
     }

@@ -1,9 +1,10 @@
-//! What whoever made a run named, where a document does not say it otherwise.
+//! What whoever made a run named, where the document does not say it otherwise.
 
 use serde::{Deserialize, Serialize};
 
-/// What a command line named, where that was a file: an experiment keeps its own name in
-/// the document, and the network of an experiment's file stands beside that file.
+/// What a command line named, where that was a file or another machine: an experiment keeps
+/// its own name in the document, and the network of an experiment's file stands beside that
+/// file. Paths are as they were given, whole ones too.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Asked {
@@ -12,4 +13,7 @@ pub struct Asked {
     /// The network in place of the experiment's, if there was one: a name, or a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<String>,
+    /// The remote end, for a run over a real path: its address and port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
 }

@@ -90,6 +90,7 @@ impl Document {
             wall_s: self.wall_s,
             host: self.host.clone(),
             experiment: self.experiment.clone(),
+            asked: self.asked.clone(),
             impairments: self.impairments.clone(),
             audit: self.audit.clone(),
             verdict: self.verdict.clone(),
@@ -133,6 +134,7 @@ mod tests {
         let run = run();
         assert_eq!(run.presets(), ["game", "default"]);
         assert_eq!(names(&run.shown()), ["kcp-game", "udp-game", "own"]);
+        assert!(run.asked.is_some() && run.shown().asked == run.asked);
         let default = run.with_preset("default");
         assert_eq!(names(&default), ["kcp-default", "udp-default", "own"]);
         assert_eq!(default.presets(), ["default"]);

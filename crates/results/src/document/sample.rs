@@ -111,6 +111,7 @@ pub(crate) fn sample_document() -> Document {
         asked: Some(Asked {
             experiment: "games/duel.toml".to_owned(),
             network: Some("busy-wifi".to_owned()),
+            to: Some("192.0.2.7:7700".to_owned()),
         }),
         impairments: Some(Impairments {
             up: DirectionImpairments {
