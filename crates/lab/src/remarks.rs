@@ -132,23 +132,17 @@ impl Resolved {
 
     /// What is said of other traffic that none of so many seeds has while it is measured.
     fn never_on(&self, cross: &Cross, seeds: usize) -> String {
-        let (name, end) = (cross.name(), self.end());
-        let in_seconds = end.as_secs_f64();
-        if !cross.may_start_before(end) {
+        let name = cross.name();
+        let end = Span(self.end());
+        if !cross.may_start_before(end.duration()) {
             return format!(
-                "other traffic `{name}` is never on: it begins after the run's {in_seconds:.0} s; \
+                "other traffic `{name}` is never on: it begins after the run's {end}; \
                  play for longer (`--for`), or say an earlier `at`"
-            );
-        }
-        if cross.when.iter().all(|spell| spell.at.is_some()) {
-            return format!(
-                "other traffic `{name}` is never on while it is measured: it ends before; say a \
-                 later `at`, or a longer `for`"
             );
         }
         format!(
             "other traffic `{name}` is on at times that each seed draws, and {} it within its \
-             {in_seconds:.0} s: play more seeds (`--seeds`) or for longer (`--for`) for it to count",
+             {end}: play more seeds (`--seeds`) or for longer (`--for`) for it to count",
             if seeds == 1 {
                 "this one never has".to_owned()
             } else {
