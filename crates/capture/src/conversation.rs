@@ -2,10 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-/// Bytes of an IPv4 header without options.
-const IPV4_BYTES: usize = 20;
-/// Bytes of an IPv6 header.
-const IPV6_BYTES: usize = 40;
+use crate::udp::{IPV4_BYTES, IPV6_BYTES};
 
 /// The addresses between which a lane's packets go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,8 +7,10 @@ use crate::checksum::checksum;
 /// Bytes of the IPv4 and UDP headers in front of a datagram.
 pub const UDP_V4_HEADER_BYTES: usize = IPV4_BYTES + UDP_BYTES;
 
-const IPV4_BYTES: usize = 20;
-const IPV6_BYTES: usize = 40;
+/// Bytes of an IPv4 header without options.
+pub(crate) const IPV4_BYTES: usize = 20;
+/// Bytes of an IPv6 header.
+pub(crate) const IPV6_BYTES: usize = 40;
 const UDP_BYTES: usize = 8;
 /// The number of UDP among the protocols over IP.
 const UDP: u8 = 17;
