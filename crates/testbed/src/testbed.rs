@@ -139,6 +139,22 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
+    fn hosts_of_our_own_ask_for_ecn_and_over_a_real_path_the_machine_must() {
+        let asks = Map::from_iter([("ecn".to_owned(), Value::Bool(true))]);
+        for testbed in [Testbed::Emu, Testbed::Kernel] {
+            assert!(testbed.transport("tcp-reno", &asks).is_ok(), "{testbed:?}");
+        }
+        let over_path = Testbed::Net.transport("tcp-reno", &asks);
+        match tcp::machine_asks_for_ecn() {
+            Ok(()) => assert!(over_path.is_ok()),
+            Err(lacks) => assert_eq!(over_path.unwrap_err().to_string(), {
+                BadSpec::NotHere(lacks.to_string()).to_string()
+            }),
+        }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
     fn the_relay_plays_what_udp_carries() {
         assert!(Testbed::Relay.transport("kcp", &Map::new()).is_ok());
         let why = refused(Testbed::Relay, "tcp-cubic");
