@@ -23,6 +23,15 @@ impl Network {
         Ok(Self(Permission::acquire()?))
     }
 
+    /// Has a lane's connections ask for ECN.
+    ///
+    /// # Errors
+    ///
+    /// None: there is no network to ask.
+    pub fn ask_for_ecn(&self, _: u8) -> Result<(), Error> {
+        match self.0 {}
+    }
+
     /// Begins anew with `links`.
     ///
     /// # Errors
