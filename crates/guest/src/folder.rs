@@ -8,7 +8,7 @@
 use std::fs::{self, File, Permissions, TryLockError};
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 
 use tempfile::TempDir;
 
@@ -27,12 +27,18 @@ pub(crate) struct GuestFolder {
 impl GuestFolder {
     /// Makes a folder for temporary files, beside which those that were abandoned are removed.
     pub(crate) fn new() -> io::Result<Self> {
-        Self::within(&std::env::temp_dir())
+        // The kernel is started from within the folder.
+        Self::within(&path::absolute(std::env::temp_dir())?)
     }
 
     fn within(place: &Path) -> io::Result<Self> {
         remove_abandoned(place);
-        let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(place)?;
+        // What a guest's programs leave here is their user's on the machine, too, and may
+        // be a program with the user's rights for whoever starts it: nobody else may enter.
+        let folder = tempfile::Builder::new()
+            .prefix(PREFIX)
+            .permissions(Permissions::from_mode(0o700))
+            .tempdir_in(place)?;
         let lock = File::create_new(folder.path().join(LOCK))?;
         lock.lock()?;
         Ok(Self {
@@ -122,6 +128,14 @@ mod tests {
         }
         drop(folder);
         assert_eq!(folders(place.path()), 0);
+    }
+
+    #[test]
+    fn nobody_else_may_enter() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = GuestFolder::within(place.path()).unwrap();
+        let mode = fs::metadata(folder.path()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
     }
 
     #[test]
