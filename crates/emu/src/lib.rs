@@ -59,9 +59,6 @@ mod port;
 mod refusal;
 mod relay;
 mod router;
-#[cfg(not(target_os = "linux"))]
-#[path = "elsewhere/scheduling.rs"]
-mod scheduling;
 mod settings;
 mod shape;
 #[cfg(target_os = "linux")]
@@ -72,9 +69,6 @@ mod ticks;
 mod tun;
 #[cfg(target_os = "linux")]
 mod worker;
-
-#[cfg(target_os = "linux")]
-use sys::scheduling;
 
 pub use lagometer_capture::{LogSummary, LoggedPacket, logged_packets};
 

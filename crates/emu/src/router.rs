@@ -17,7 +17,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use lagometer_capture::{Log, LogSummary};
-use lagometer_platform::{Waker, be_punctual, place_thread};
+use lagometer_platform::{Waker, be_punctual, become_first, place_thread};
 use lagometer_units::Clock;
 
 use crate::address::LaneAddresses;
@@ -25,7 +25,6 @@ use crate::audit::{AuditCounters, RouterEvent};
 use crate::error::{Doing, Error};
 use crate::lane_link::LaneLink;
 use crate::port::Port;
-use crate::scheduling;
 use burst::Burst;
 use engine::{Command, Engine};
 use hold::Hold;
@@ -167,7 +166,7 @@ fn settle(manner: Manner) -> io::Result<&'static str> {
     if let Some(core) = manner.core {
         place_thread(&[core])?;
     }
-    Ok(match scheduling::become_first() {
+    Ok(match become_first() {
         Ok(()) => "real-time",
         Err(_) => "ordinary",
     })

@@ -10,7 +10,6 @@ pub(crate) mod ethtool;
 pub(crate) mod init;
 pub(crate) mod own_proc;
 pub(crate) mod packet;
-pub(crate) mod scheduling;
 pub(crate) mod tap;
 pub(crate) mod ticks;
 pub(crate) mod tun;

@@ -11,9 +11,10 @@ use nix::sys::personality::{self, Persona};
 use nix::sys::resource::{Resource, setrlimit};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-/// Variables of the machine that the kernel is left with: where it puts its
-/// memory.
-const KEPT: [&str; 1] = ["TMPDIR"];
+use crate::protocol::MEMORY_PLACE;
+
+/// Variables of the machine that the kernel is left with.
+const KEPT: [&str; 1] = [MEMORY_PLACE];
 
 /// Becomes the kernel: the process that was started with
 /// [`BOOT`](crate::BOOT), `kernel` and `arguments` calls this. Returns only if

@@ -162,20 +162,24 @@ impl Cache {
     ///
     /// # Errors
     ///
-    /// [`Error::NoKernel`] if there is none.
+    /// [`Error::NoKernel`] or [`Error::UnknownKernel`] if there is none.
     pub fn find(&self, name: Option<&str>) -> Result<Kernel, Error> {
-        let wanted = name.map_or_else(|| "yet".to_owned(), |name| format!("called `{name}`"));
+        let missing = || {
+            name.map_or(Error::NoKernel, |name| Error::UnknownKernel {
+                name: name.to_owned(),
+            })
+        };
         self.kernels()?
             .into_iter()
             .rfind(|kernel| name.is_none_or(|name| kernel.is_called(name)))
-            .ok_or(Error::NoKernel { wanted })
+            .ok_or_else(missing)
     }
 
     /// Removes the kernels called `name`, or all; returns them.
     ///
     /// # Errors
     ///
-    /// [`Error::NoKernel`] if a name is given and there is none of it;
+    /// [`Error::UnknownKernel`] if a name is given and there is none of it;
     /// [`Error::System`] where the system refuses.
     pub fn remove(&self, name: Option<&str>) -> Result<Vec<Kernel>, Error> {
         if !self.folder.exists() && name.is_none() {
@@ -364,7 +368,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::at(folder.path().join("a b'c"));
         assert!(cache.kernels().unwrap().is_empty());
-        assert!(matches!(cache.find(None), Err(Error::NoKernel { .. })));
+        assert!(matches!(cache.find(None), Err(Error::NoKernel)));
         let newer = build(&cache, "6.1.5", "2026-02-02T00:00:00Z");
         let older = build(&cache, "6.12.1", "2026-01-01T00:00:00Z");
         assert_eq!(cache.kernels().unwrap(), [older.clone(), newer.clone()]);
@@ -437,7 +441,7 @@ mod tests {
         let other = build(&cache, "6.12.1", "2026-01-02T00:00:00Z");
         assert!(matches!(
             cache.remove(Some("5.0")),
-            Err(Error::NoKernel { .. })
+            Err(Error::UnknownKernel { .. })
         ));
         assert_eq!(cache.remove(Some("6.1.5")).unwrap(), [one]);
         assert_eq!(cache.remove(None).unwrap(), [other]);

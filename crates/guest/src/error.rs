@@ -59,11 +59,31 @@ pub enum Error {
     /// The build was interrupted.
     #[error("interrupted; nothing was kept")]
     Stopped,
-    /// There is no kernel, or none of that name.
-    #[error("there is no kernel {wanted}; build one with `lagometer kernel build`")]
-    NoKernel {
-        /// What was looked for: "yet", or "called …".
-        wanted: String,
+    /// There is no kernel.
+    #[error("there is no kernel yet; build one with `lagometer kernel build`")]
+    NoKernel,
+    /// There is none of that name.
+    #[error(
+        "there is no kernel called `{name}`; `lagometer kernel status` has the names of all, and \
+         `lagometer kernel build` builds one"
+    )]
+    UnknownKernel {
+        /// The name, or the version.
+        name: String,
+    },
+    /// The job could not be started in the guest.
+    #[error(
+        "`{program}` cannot be started in a guest from the folder {directory}: {why}; what lies in \
+         /dev, /proc, /sys or /dev/shm of the machine is not there", program = .program.display(),
+        directory = .directory.display()
+    )]
+    NotStarted {
+        /// The program.
+        program: PathBuf,
+        /// The folder it was to be started in.
+        directory: PathBuf,
+        /// What the guest's kernel said.
+        why: String,
     },
     /// A guest ended without saying how.
     #[error("the guest broke off; the last that its kernel said is: {last}")]
@@ -95,7 +115,10 @@ impl Error {
     /// Whether what the user named was wrong, rather than the environment.
     #[must_use]
     pub const fn is_input(&self) -> bool {
-        matches!(self, Self::Source { .. })
+        matches!(
+            self,
+            Self::Source { .. } | Self::UnknownKernel { .. } | Self::NotStarted { .. }
+        )
     }
 }
 

@@ -7,7 +7,7 @@ use std::io::{self, BufReader, Read};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -25,8 +25,8 @@ use crate::holder::busiest_thread;
 use crate::outcome::{Cut, EPOCH_S, Outcome, Traps};
 use crate::output::Output;
 use crate::protocol::{
-    BOOT, ENDED, End, Errand, INIT, INIT_LINK, JOB, KEPT, OUTPUT, OUTSIDE, OWN_OUTSIDE,
-    SHARE_OUTSIDE, STOP, Said, User, next_line,
+    BOOT, ENDED, End, Errand, INIT, INIT_LINK, JOB, KEPT, MEMORY_PLACE, OUTPUT, OUTSIDE,
+    OWN_OUTSIDE, SHARE_OUTSIDE, STOP, Said, User, next_line,
 };
 use crate::start::Guest;
 
@@ -41,6 +41,10 @@ const FAREWELL_OF_SPINNING: Duration = Duration::from_secs(3);
 const STANDSTILL: Duration = Duration::from_secs(10);
 /// How many of the kernel's lines are kept, to say why it ended.
 const LAST_LINES: usize = 20;
+/// What the process says that becomes the kernel, in the guest's folder.
+const ERRORS: &str = "errors";
+/// How much of it is read.
+const MOST_ERRORS: u64 = 64 << 10;
 /// Lines that wait to be read.
 const LINES_WAITING: usize = 1024;
 
@@ -151,7 +155,7 @@ impl Guest<'_> {
             &mut console,
             said,
             stop,
-        )?;
+        );
         child.0.wait().doing("waiting for a guest")?;
         console.listen(said);
         let end = fs::read(own.join(ENDED))
@@ -164,15 +168,30 @@ impl Guest<'_> {
                 end.as_ref().map_or(console.at, |end| end.at),
             ),
             (None, Some(end)) => (Outcome::Exited(end.code), end.at),
-            (None, None) => return Err(console.broke_off()),
+            (None, None) => return Err(console.broke_off(&folder.path().join(ERRORS))),
         };
+        let (not_started, not_kept) =
+            end.map_or((None, None), |end| (end.not_started, end.not_kept));
+        if let Some(why) = not_started {
+            return Err(self.not_started(why));
+        }
         Ok(Ended {
             outcome,
             at,
             busy: busy.flatten(),
-            not_kept: end.and_then(|end| end.not_kept),
+            not_kept,
             folder,
         })
+    }
+
+    /// Why the job could not be started in the guest.
+    fn not_started(&self, why: String) -> Error {
+        let program = self.job.command.first().map(PathBuf::from);
+        Error::NotStarted {
+            program: program.unwrap_or_default(),
+            directory: PathBuf::from(&self.job.directory),
+            why,
+        }
     }
 
     /// Makes the guest's folder.
@@ -207,7 +226,12 @@ impl Guest<'_> {
         command.args(self.kernel_arguments());
         command.current_dir(folder).process_group(0);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
-        let errors = File::create(folder.join("errors")).doing("making a guest's folder")?;
+        // The kernel is started from its folder, and keeps its memory in this one.
+        if let Some(place) = std::env::var_os(MEMORY_PLACE) {
+            let place = path::absolute(place).doing("finding the folder of TMPDIR")?;
+            command.env(MEMORY_PLACE, place);
+        }
+        let errors = File::create(folder.join(ERRORS)).doing("making a guest's folder")?;
         command.stderr(errors);
         Ok(command)
     }
@@ -250,7 +274,7 @@ impl Guest<'_> {
         console: &mut ConsoleReader,
         said: &mut dyn FnMut(&Said<'_>),
         stop: &AtomicBool,
-    ) -> Result<Option<Cutting>, Error> {
+    ) -> Option<Cutting> {
         let began = Instant::now();
         let mut last_output = began;
         let mut cut: Option<Cutting> = None;
@@ -281,7 +305,7 @@ impl Guest<'_> {
                                 FAREWELL
                             },
                     });
-                    ask_to_end(folder)?;
+                    ask_to_end(folder);
                 }
                 (_, Some(cutting)) if now >= cutting.ends => end_group(child),
                 _ => {}
@@ -292,7 +316,7 @@ impl Guest<'_> {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
-        Ok(cut)
+        cut
     }
 }
 
@@ -307,13 +331,10 @@ struct Cutting {
 
 /// Makes the file by which a job is asked to end. Whatever the job has put in
 /// its place is left as it is, and not followed.
-fn ask_to_end(folder: &Path) -> Result<(), Error> {
-    match File::create_new(folder.join(SHARE_OUTSIDE).join(STOP)) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            Err(error).doing("asking a guest to end")
-        }
-        _ => Ok(()),
-    }
+fn ask_to_end(folder: &Path) {
+    // The folder is the job's, who may have seen to it that nobody makes a file there:
+    // then it is ended without having been asked.
+    let _ = File::create_new(folder.join(SHARE_OUTSIDE).join(STOP));
 }
 
 /// Reads what a guest writes: the records of its job, and its console.
@@ -352,8 +373,9 @@ impl ConsoleReader {
         }
     }
 
-    /// Why the guest ended without saying how.
-    fn broke_off(&self) -> Error {
+    /// Why the guest ended without saying how; `errors` has what the process said that
+    /// was to become its kernel.
+    fn broke_off(&self, errors: &Path) -> Error {
         // The signal by which the machine says that a file that is mapped cannot grow.
         let had_no_room = |line: &String| line.contains("Kernel mode signal 7");
         if self.last.iter().any(had_no_room) {
@@ -361,13 +383,14 @@ impl ConsoleReader {
                 place: memory_place(),
             };
         }
+        let last = self.last_line().or_else(|| last_line_of(errors));
         Error::Guest {
-            last: self.last_line(),
+            last: last.unwrap_or_else(|| "nothing".to_owned()),
         }
     }
 
     /// The kernel's line that most likely says why it ended.
-    fn last_line(&self) -> String {
+    fn last_line(&self) -> Option<String> {
         // A stack trace, which follows, has the word in other words.
         let says_why = |line: &&String| line.contains("panic - ") || line.contains("could not be");
         let says_more = |line: &&String| !line.starts_with("reboot:");
@@ -377,13 +400,22 @@ impl ConsoleReader {
             .find(says_why)
             .or_else(|| lines.find(says_more))
             .cloned()
-            .unwrap_or_else(|| "nothing".to_owned())
     }
+}
+
+/// The last line of a file's first bytes that is not empty.
+fn last_line_of(path: &Path) -> Option<String> {
+    let mut text = Vec::new();
+    let file = File::open(path).ok()?;
+    file.take(MOST_ERRORS).read_to_end(&mut text).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let mut lines = text.lines().map(str::trim);
+    lines.rfind(|line| !line.is_empty()).map(str::to_owned)
 }
 
 /// Where a kernel keeps its memory: in `TMPDIR`, or in the machine's memory.
 fn memory_place() -> String {
-    std::env::var_os("TMPDIR").map_or_else(
+    std::env::var_os(MEMORY_PLACE).map_or_else(
         || "/dev/shm".to_owned(),
         |place| PathBuf::from(place).display().to_string(),
     )
@@ -445,14 +477,38 @@ mod tests {
         for line in lines {
             console.take(line.as_bytes());
         }
-        assert_eq!(console.last_line(), "Kernel panic - not syncing: no init");
-        assert!(matches!(console.broke_off(), Error::Guest { .. }));
+        let panic = "Kernel panic - not syncing: no init";
+        assert_eq!(console.last_line().as_deref(), Some(panic));
+        let errors = folder.path().join("none");
+        assert!(matches!(console.broke_off(&errors), Error::Guest { .. }));
         console.take(b"<0>Kernel panic - not syncing: Kernel mode signal 7\n");
-        assert_eq!(
-            console.last_line(),
-            "Kernel panic - not syncing: Kernel mode signal 7"
+        let panic = "Kernel panic - not syncing: Kernel mode signal 7";
+        assert_eq!(console.last_line().as_deref(), Some(panic));
+        assert!(matches!(console.broke_off(&errors), Error::NoRoom { .. }));
+    }
+
+    #[test]
+    fn of_a_kernel_that_said_nothing_the_reason_is_what_kept_it_from_starting() {
+        let folder = tempfile::tempdir().unwrap();
+        let console = ConsoleReader {
+            at: Duration::ZERO,
+            last: VecDeque::new(),
+            output: Output::open(&folder.path().join("output")).unwrap(),
+        };
+        let errors = folder.path().join(ERRORS);
+        fs::write(&errors, "a guest cannot be: Permission denied\n\n").unwrap();
+        let said = console.broke_off(&errors).to_string();
+        assert!(
+            said.ends_with("a guest cannot be: Permission denied"),
+            "{said}"
         );
-        assert!(matches!(console.broke_off(), Error::NoRoom { .. }));
+    }
+
+    #[test]
+    fn a_guest_whose_folder_takes_no_file_is_ended_without_being_asked() {
+        let folder = tempfile::tempdir().unwrap();
+        ask_to_end(folder.path());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
     #[test]
@@ -465,7 +521,7 @@ mod tests {
         for name in [STOP, "result"] {
             symlink(&outside, share.join(name)).unwrap();
         }
-        ask_to_end(folder.path()).unwrap();
+        ask_to_end(folder.path());
         assert_eq!(fs::read_to_string(&outside).unwrap(), "mine");
         assert!(open_regular(&share.join("result")).is_err());
         assert!(open_regular(&share).is_err());

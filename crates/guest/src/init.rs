@@ -19,7 +19,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -34,6 +34,8 @@ use rustix::thread::{
 };
 use rustix::time::{ClockId, clock_gettime};
 
+use lagometer_platform::become_first;
+
 use crate::copy::copy_tree;
 use crate::protocol::{
     ENDED, End, Errand, JOB, KEPT, OUTPUT, OUTSIDE, OWN_OUTSIDE, SHARE, SHARE_OUTSIDE, Said,
@@ -45,6 +47,10 @@ use crate::protocol::{
 const SITE: &str = "/proc";
 /// The highest real-time priority that a guest's programs may take.
 const FIRST: u64 = 1;
+/// The most of what a job says that is written to the machine, in bytes.
+const MOST_OUTPUT: u64 = 1 << 30;
+/// What is said in place of the rest.
+const TOO_MUCH: &[u8] = b"lagometer: this is 1 GiB of output; the rest is left out";
 /// No capability has a number so high.
 const CAPABILITIES: u32 = 64;
 
@@ -69,24 +75,32 @@ fn run() -> io::Result<()> {
     let folder = fs::read_link(OUTSIDE)?;
     let errand: Errand = serde_json::from_slice(&fs::read(folder.join(JOB))?)?;
     let hidden = make_root(&folder)?;
-    let output = Arc::new(Mutex::new(File::create(hidden.own().join(OUTPUT))?));
+    let output = File::create(hidden.own().join(OUTPUT))?;
+    let output = Arc::new(Mutex::new(Record::new(output)));
     let (from_output, job_output) = io::pipe()?;
     let (from_error, job_error) = io::pipe()?;
-    let started = start(&errand, job_output, job_error);
     let relays =
         [(Stream::Output, from_output), (Stream::Error, from_error)].map(|(stream, from)| {
             let output = Arc::clone(&output);
-            thread::spawn(move || relay(stream, from, &output))
+            let (ready, listens) = mpsc::channel();
+            let relay = thread::spawn(move || {
+                // What was said is to be on the machine before the job goes on: it may
+                // compute for ever, and then the clock stands still and nobody else has
+                // the processor. Where it cannot be, only that is lost.
+                let _ = become_first();
+                drop(ready);
+                relay(stream, from, &output);
+            });
+            let _: Result<(), _> = listens.recv();
+            relay
         });
-    let code = match started {
-        Ok(mut child) => exit_code(child.wait()?),
-        Err(error) => {
-            log_to_kernel(&format!("the job could not be started: {error}"));
-            127
-        }
+    let (code, not_started) = match start(&errand, job_output, job_error) {
+        Ok(mut child) => (exit_code(child.wait()?), None),
+        Err(error) => (127, Some(error.to_string())),
     };
     let mut end = End {
         code,
+        not_started,
         at: clock(),
         not_kept: None,
     };
@@ -305,8 +319,42 @@ fn become_user(user: &User) -> io::Result<()> {
     Ok(set_thread_res_uid(uid, uid, uid)?)
 }
 
+/// What the job has said, as it is written down.
+struct Record {
+    file: File,
+    /// For how many bytes more there is room.
+    room: u64,
+}
+
+impl Record {
+    const fn new(file: File) -> Self {
+        Self {
+            file,
+            room: MOST_OUTPUT,
+        }
+    }
+
+    fn write(&mut self, said: &Said<'_>) {
+        let record = said.record();
+        if let Some(room) = self.room.checked_sub(record.len() as u64) {
+            self.room = room;
+            // There is nowhere to complain of a full disk.
+            let _ = self.file.write_all(&record);
+        } else if self.room > 0 {
+            self.room = 0;
+            let end = Said {
+                line: TOO_MUCH,
+                stream: Stream::Error,
+                is_whole: true,
+                ..*said
+            };
+            let _ = self.file.write_all(&end.record());
+        }
+    }
+}
+
 /// Writes down what the job says, line by line, with the time.
-fn relay(stream: Stream, from: PipeReader, output: &Mutex<File>) {
+fn relay(stream: Stream, from: PipeReader, output: &Mutex<Record>) {
     let mut reader = BufReader::new(from);
     while let Some(line) = next_line(&mut reader) {
         let said = Said {
@@ -316,8 +364,7 @@ fn relay(stream: Stream, from: PipeReader, output: &Mutex<File>) {
             is_whole: line.ends_with(b"\n"),
         };
         let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
-        // There is nowhere to complain of a full disk.
-        let _ = output.write_all(&said.record());
+        output.write(&said);
     }
 }
 

@@ -22,6 +22,8 @@ pub const STOP: &str = "stop";
 
 /// The program that starts guests, in the guest's folder.
 pub(crate) const INIT_LINK: &str = "init";
+/// The variable that says where a kernel puts its memory.
+pub(crate) const MEMORY_PLACE: &str = "TMPDIR";
 /// What is to run, in the guest's folder.
 pub(crate) const JOB: &str = "job.json";
 /// The shared folder, in the guest's folder.
@@ -141,6 +143,8 @@ pub(crate) struct Errand {
 pub(crate) struct End {
     /// Its exit code; 128 and the signal's number where a signal ended it.
     pub(crate) code: i32,
+    /// Why it could not even be started.
+    pub(crate) not_started: Option<String>,
     /// By the guest's clock, since it booted.
     pub(crate) at: Duration,
     /// Which of the files that were to be kept are not, and why.

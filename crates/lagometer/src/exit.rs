@@ -13,15 +13,18 @@ pub(crate) enum Exit {
     BadInput,
     /// The environment lacks something.
     Environment,
+    /// The user interrupted it: 128 and the number of SIGINT, as shells have it.
+    Interrupted,
 }
 
 impl Exit {
     /// All there are, in the order of their codes.
-    pub(crate) const ALL: [Self; 4] = [
+    pub(crate) const ALL: [Self; 5] = [
         Self::Done,
         Self::DoesNotHold,
         Self::BadInput,
         Self::Environment,
+        Self::Interrupted,
     ];
 
     /// The code, as the shell sees it.
@@ -31,6 +34,7 @@ impl Exit {
             Self::DoesNotHold => 1,
             Self::BadInput => 2,
             Self::Environment => 3,
+            Self::Interrupted => 130,
         }
     }
 
@@ -49,6 +53,11 @@ impl Exit {
             Self::Environment => {
                 "the environment lacks something: a permission, a port, a peer that answers, room \
                  to write, real time for a guest; one line says what and how to mend it"
+            }
+            Self::Interrupted => {
+                "interrupted, and nothing can be said yet (`agree`), the program behind the link was \
+                 cut short (`shape`), or there is more to search (`tune`, which goes on from its \
+                 `--state`)"
             }
         }
     }

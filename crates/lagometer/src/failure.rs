@@ -46,6 +46,9 @@ pub(crate) enum Failure {
     /// The environment lacks something: exit code 3.
     #[error("{0}")]
     Environment(String),
+    /// The user interrupted it before anything could be said: exit code 130.
+    #[error("{0}")]
+    Interrupted(String),
 }
 
 /// How many packets a capture lacks; none where that is not known.
@@ -86,6 +89,7 @@ impl Failure {
         match self {
             Self::Input(_) | Self::Read { .. } => Exit::BadInput,
             Self::Write { .. } | Self::Cut { .. } | Self::Environment(_) => Exit::Environment,
+            Self::Interrupted(_) => Exit::Interrupted,
         }
         .into()
     }

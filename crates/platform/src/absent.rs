@@ -21,3 +21,7 @@ pub(crate) const fn processors() -> Vec<usize> {
 pub(crate) fn place_thread(_: &[usize]) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
+
+pub(crate) fn become_first() -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}

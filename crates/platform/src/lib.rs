@@ -17,7 +17,7 @@
 //! - [`monotonic_ns`]: a clock, asked with as little between as there is
 //! - [`be_punctual`], [`timer_slack`], [`timer_resolution`]: how late a sleep or a wait
 //!   may end
-//! - [`processors`], [`place_thread`]: where threads run
+//! - [`processors`], [`place_thread`], [`become_first`]: where threads run, and which first
 //! - [`Reserve`], [`open_files`], [`raise_open_files`]: files and their limit
 //! - [`RESERVED_PORTS`]: what may help where a port may not be listened at
 //! - [`set_echo`]: what a terminal shows of what is typed
@@ -31,6 +31,8 @@ mod instant;
 mod loopback;
 #[cfg(unix)]
 mod posix;
+#[cfg(target_os = "linux")]
+mod scheduling;
 #[cfg(all(unix, not(target_os = "linux")))]
 #[path = "other.rs"]
 mod system;
@@ -206,6 +208,17 @@ pub fn processors() -> Vec<usize> {
 /// [`io::ErrorKind::Unsupported`] where threads cannot be placed.
 pub fn place_thread(processors: &[usize]) -> io::Result<()> {
     system::place_thread(processors)
+}
+
+/// Puts the calling thread into the first-in first-out real-time class at its lowest
+/// priority: it runs before every ordinary thread of its processor.
+///
+/// # Errors
+///
+/// The system's: without privilege or an `RLIMIT_RTPRIO` it is not permitted;
+/// [`io::ErrorKind::Unsupported`] on other systems than Linux.
+pub fn become_first() -> io::Result<()> {
+    system::become_first()
 }
 
 /// How many files, sockets among them, the process may have open; `None` where

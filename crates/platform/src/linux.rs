@@ -17,6 +17,7 @@ pub(crate) use crate::posix::{
     RESERVED_PORTS, call_kernel, host_name, open_files, process_cpu_time, raise_open_files,
     set_echo, thread_cpu_time,
 };
+pub(crate) use crate::scheduling::become_first;
 
 pub(crate) const NO_SIGNAL: SendFlags = SendFlags::NOSIGNAL;
 

@@ -4,7 +4,9 @@ use std::io;
 
 use crate::TimerResolution;
 
-pub(crate) use crate::absent::{NO_SIGNAL, place_thread, processors, timer_slack, yield_thread};
+pub(crate) use crate::absent::{
+    NO_SIGNAL, become_first, place_thread, processors, timer_slack, yield_thread,
+};
 pub(crate) use crate::instant::monotonic_ns;
 pub(crate) use crate::loopback::{Reserve, Waker, let_reads_end};
 pub(crate) use crate::posix::{

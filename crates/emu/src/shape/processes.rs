@@ -5,7 +5,7 @@
 //! their children with them.
 
 use std::io;
-use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus};
 
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill};
@@ -72,11 +72,6 @@ impl Process {
             self.ended = self.child.try_wait()?;
         }
         Ok(self.ended)
-    }
-
-    /// The pipes of its outputs, where they are pipes.
-    pub(super) fn take_outputs(&mut self) -> (Option<ChildStdout>, Option<ChildStderr>) {
-        (self.child.stdout.take(), self.child.stderr.take())
     }
 
     /// Sends it `signal`, unless it has ended.

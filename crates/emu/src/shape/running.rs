@@ -45,10 +45,9 @@ impl Shape<'_> {
         let mut taggers = Taggers::default();
         let mut remote = self
             .remote
-            .map(|remote| self.start_remote(remote, &processes, &network))
+            .map(|remote| self.start_remote(remote, &processes, &network, &mut taggers))
             .transpose()?;
         if let Some(remote) = &mut remote {
-            self.tag(&mut taggers, Speaker::Server, remote)?;
             self.await_listener(remote, &network)?;
         }
         network.begin(
@@ -58,11 +57,7 @@ impl Shape<'_> {
                 .collect(),
         )?;
         let mut local = (0..self.clients.max(1))
-            .map(|lane| {
-                let mut client = self.start_local(lane, &processes, &network)?;
-                self.tag(&mut taggers, Speaker::Client(lane + 1), &mut client)?;
-                Ok(client)
-            })
+            .map(|lane| self.start_local(lane, &processes, &network, &mut taggers))
             .collect::<Result<Vec<_>, ShapeError>>()?;
         let ended = attend(&signals, &mut local, remote.as_mut(), self.stop)
             .doing("waiting for the command")?;
@@ -102,19 +97,12 @@ impl Shape<'_> {
         (0..self.clients.max(1)).map(lane).collect()
     }
 
-    /// Has what `process` says tagged, if that is wanted.
-    fn tag(
-        &self,
-        taggers: &mut Taggers,
-        speaker: Speaker,
-        process: &mut Process,
-    ) -> Result<(), Error> {
-        match self.output {
-            Output::Inherited => Ok(()),
-            Output::Tagged => taggers
-                .add(speaker, process)
-                .doing("listening to a command"),
-        }
+    /// Has what `command` will say tagged.
+    fn tag(taggers: &mut Taggers, speaker: Speaker, command: &mut Command) -> Result<(), Error> {
+        command.stdin(Stdio::null());
+        taggers
+            .listen(speaker, command)
+            .doing("listening to a command")
     }
 
     /// Starts the server command.
@@ -123,14 +111,17 @@ impl Shape<'_> {
         remote: &OsStr,
         processes: &Processes,
         network: &Network,
+        taggers: &mut Taggers,
     ) -> Result<Process, ShapeError> {
         let mut command = Command::new("/bin/sh");
         command.arg("-c").arg(remote);
         command.stdin(Stdio::null());
         match self.output {
-            Output::Inherited => command.stdout(io::stderr()),
-            Output::Tagged => command.stdout(Stdio::piped()).stderr(Stdio::piped()),
-        };
+            Output::Inherited => {
+                command.stdout(io::stderr());
+            }
+            Output::Tagged => Self::tag(taggers, Speaker::Server, &mut command)?,
+        }
         set_addresses(&mut command, 0);
         processes
             .spawn(network.remote(), command)?
@@ -142,6 +133,7 @@ impl Shape<'_> {
         lane: u8,
         processes: &Processes,
         network: &Network,
+        taggers: &mut Taggers,
     ) -> Result<Process, ShapeError> {
         let (program, arguments) = match self.command {
             [program, arguments @ ..] => (program.as_os_str(), arguments),
@@ -150,8 +142,7 @@ impl Shape<'_> {
         let mut command = Command::new(program);
         command.args(arguments);
         if self.output == Output::Tagged {
-            command.stdin(Stdio::null());
-            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+            Self::tag(taggers, Speaker::Client(lane + 1), &mut command)?;
         }
         set_addresses(&mut command, lane);
         command.env(CLIENT, (lane + 1).to_string());

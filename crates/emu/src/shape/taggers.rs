@@ -1,10 +1,13 @@
 //! Puts what the commands say on this process's standard output, tagged.
 
-use std::io::{self, BufRead as _, BufReader, Read, Write as _};
+use std::io::{self, BufRead as _, BufReader, PipeWriter, Read, Write as _};
+use std::process::Command;
+use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 
+use lagometer_platform::become_first;
+
 use super::output::{Speaker, TaggedLine};
-use super::processes::Process;
 
 /// Pieces of longer lines have so many bytes.
 const PIECE_BYTES: u64 = 8 << 10;
@@ -29,29 +32,29 @@ fn written(tagged: &TaggedLine<'_>) -> Vec<u8> {
 pub(super) struct Taggers(Vec<JoinHandle<()>>);
 
 impl Taggers {
-    /// Tags what `process` says, whose outputs are pipes.
-    pub(super) fn add(&mut self, speaker: Speaker, process: &mut Process) -> io::Result<()> {
-        let (output, error) = process.take_outputs();
-        if let Some(output) = output {
-            self.start(speaker, false, output)?;
-        }
-        if let Some(error) = error {
-            self.start(speaker, true, error)?;
-        }
+    /// Has what `command` will say tagged.
+    pub(super) fn listen(&mut self, speaker: Speaker, command: &mut Command) -> io::Result<()> {
+        command.stdout(self.start(speaker, false)?);
+        command.stderr(self.start(speaker, true)?);
         Ok(())
     }
 
-    fn start(
-        &mut self,
-        speaker: Speaker,
-        is_error: bool,
-        from: impl Read + Send + 'static,
-    ) -> io::Result<()> {
+    /// Starts a thread that tags what is said into the pipe, and waits until it listens.
+    fn start(&mut self, speaker: Speaker, is_error: bool) -> io::Result<PipeWriter> {
+        let (from, to) = io::pipe()?;
+        let (ready, listens) = mpsc::channel();
         let tagger = thread::Builder::new()
             .name("output".to_owned())
-            .spawn(move || tag(speaker, is_error, from))?;
+            .spawn(move || {
+                // In a guest what a command said is handed on before it goes on, for it may
+                // compute for ever. Where that is not permitted, only that is lost.
+                let _ = become_first();
+                drop(ready);
+                tag(speaker, is_error, from);
+            })?;
         self.0.push(tagger);
-        Ok(())
+        let _: Result<(), _> = listens.recv();
+        Ok(to)
     }
 
     /// Waits until all is said.

@@ -25,9 +25,12 @@ pub(crate) enum KernelCommand {
     Status,
     /// Remove a kernel, or all
     Remove {
-        /// A version or a name, as `status` has it; all kernels by default
-        #[arg(value_name = "VERSION|NAME")]
+        /// A version or a name, as `status` has it
+        #[arg(value_name = "VERSION|NAME", required_unless_present = "all")]
         name: Option<String>,
+        /// All kernels
+        #[arg(long, conflicts_with = "name")]
+        all: bool,
     },
 }
 

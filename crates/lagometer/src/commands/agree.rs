@@ -12,6 +12,7 @@ use lagometer_stats::FEWEST_EQUIVALENCE_SEEDS;
 use lagometer_testbed::Testbed;
 use serde_json::{Map, Value};
 
+use super::agree_messages::stopped;
 use super::in_guests::{self, Errand, What};
 use super::named::{Ask, resolved};
 use super::run::processors;
@@ -194,9 +195,7 @@ fn agree_in_figures(
         context(Testbed::Emu, began, found.audit),
     );
     if emu.partial || first.partial {
-        return Err(Failure::Input(
-            "stopped before both were played: nothing can be said".to_owned(),
-        ));
+        return Err(stopped());
     }
     if let Some(folder) = &arguments.keep {
         write(

@@ -269,5 +269,5 @@ fn outcome<'a>(
 }
 
 pub(super) fn stopped() -> Failure {
-    Failure::Input("stopped before both were played: nothing can be said".to_owned())
+    Failure::Interrupted("stopped before both were played: nothing can be said".to_owned())
 }

@@ -86,7 +86,7 @@ pub(super) fn who_computes(ended: &Ended) -> String {
     )
 }
 
-/// The guest's log of packets; empty where it ended before it had one.
+/// The guest's log of packets; empty where it left none.
 pub(super) fn packets(ended: &Ended) -> Vec<u8> {
     let mut bytes = Vec::new();
     let read = ended
@@ -112,7 +112,7 @@ pub(super) fn make_capture(path: &Path) -> Result<(), Failure> {
 /// Writes a guest's log of packets to where the user wants it.
 pub(super) fn save_packets(log: &[u8], path: &Path) -> Result<(), Failure> {
     if log.is_empty() {
-        note!("lagometer: there is no log of packets: the guest ended before it had one");
+        note!("lagometer: there is no log of packets: the guest left none");
         return Ok(());
     }
     create_private_file(path)

@@ -20,7 +20,7 @@ pub(crate) fn kernel(command: &KernelCommand) -> Result<ExitCode, Failure> {
     match command {
         KernelCommand::Build(arguments) => build_one(&cache, arguments)?,
         KernelCommand::Status => output::print(&status(&cache)?)?,
-        KernelCommand::Remove { name } => {
+        KernelCommand::Remove { name, .. } => {
             let removed = cache.remove(name.as_deref()).map_err(failure)?;
             let lines = removed.iter().fold(String::new(), |mut lines, kernel| {
                 let _ = writeln!(lines, "removed {}", kernel.name());

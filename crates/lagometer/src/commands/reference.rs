@@ -58,8 +58,7 @@ fn exit_codes() -> String {
     }
     text.push_str(
         "\n`lagometer shape` ends with the code of the client's command. A measurement that \
-         Ctrl-C stops says what it has found so far and marks it `partial`; `lagometer tune` ends \
-         with 130 and goes on from its `--state`.\n",
+         Ctrl-C stops says what it has found so far, marks it `partial` and ends with 0.\n",
     );
     text
 }

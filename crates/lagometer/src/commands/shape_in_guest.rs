@@ -19,9 +19,6 @@ use crate::failure::Failure;
 use crate::interrupt;
 use playing::{Captured, play};
 
-/// The exit code of what the user interrupted.
-const INTERRUPTED: u8 = 130;
-
 /// Runs the commands in a guest, and again if that is asked.
 pub(super) fn shape_in_guest(arguments: &ShapeArguments) -> Result<ExitCode, Failure> {
     if let Some(folder) = &arguments.keep {
@@ -78,15 +75,16 @@ fn announce(arguments: &ShapeArguments, kernel: &Kernel) {
 
 /// Files are kept where nothing is.
 fn check_is_free(folder: &Path) -> Result<(), Failure> {
-    let is_free = match fs::read_dir(folder) {
-        Ok(mut entries) => entries.next().is_none(),
-        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    let why = match fs::read_dir(folder) {
+        Ok(mut entries) => match entries.next() {
+            None => return Ok(()),
+            Some(_) => String::new(),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => format!(": {error}"),
     };
-    if is_free {
-        return Ok(());
-    }
     Err(Failure::Input(format!(
-        "{}: --keep needs a folder that does not exist or is empty",
+        "{}: --keep needs a folder that does not exist or is empty{why}",
         folder.display()
     )))
 }
@@ -133,7 +131,7 @@ fn exit_code(arguments: &ShapeArguments, ended: &Ended) -> Result<ExitCode, Fail
                 ended.at.as_secs_f64(),
                 who_computes(ended),
             );
-            Ok(ExitCode::from(INTERRUPTED))
+            Ok(Exit::Interrupted.into())
         }
         Outcome::Cut(Cut::Time | Cut::Silence) => Err(Failure::Environment(format!(
             "ended after {} of real time, its clock at {:.6} s when it last said anything; {} \

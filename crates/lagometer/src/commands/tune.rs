@@ -24,9 +24,6 @@ use crate::overwriting::Files;
 use crate::progress::Progress;
 use crate::{interrupt, output};
 
-/// With what a search ends that was stopped, as programs do that Ctrl-C ended.
-const STOPPED: u8 = 130;
-
 /// Searches, judges and shows what was found.
 pub(crate) fn tune(arguments: &TuneArguments) -> Result<ExitCode, Failure> {
     files(arguments).check()?;
@@ -71,7 +68,7 @@ pub(crate) fn tune(arguments: &TuneArguments) -> Result<ExitCode, Failure> {
     let Ok(document) = found else {
         kept?;
         note!("lagometer: {}", stopped(arguments, memory.len()));
-        return Ok(ExitCode::from(STOPPED));
+        return Ok(Exit::Interrupted.into());
     };
     // What was found is shown whether it could be kept or not.
     let shown = show(arguments, &document, &asked.name);

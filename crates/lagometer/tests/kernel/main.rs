@@ -144,8 +144,9 @@ fn an_empty_cache_is_listed_and_removed_from_without_being_made() {
     let cache = tempfile::tempdir().unwrap();
     for (arguments, code) in [
         (&["kernel", "status"][..], 0),
-        (&["kernel", "remove"][..], 0),
-        (&["kernel", "remove", "6.1.5"][..], 3),
+        (&["kernel", "remove", "--all"][..], 0),
+        (&["kernel", "remove"][..], 2),
+        (&["kernel", "remove", "6.1.5"][..], 2),
     ] {
         let output = lagometer(arguments)
             .env("XDG_CACHE_HOME", cache.path())

@@ -129,7 +129,8 @@ fn a_thread_that_holds_the_clock_is_named_at_the_limit() {
     let spin = place.path().join("spin-for-ever");
     fs::write(
         &spin,
-        "#!/bin/sh\necho begun\nsleep 1\nwhile :; do :; done\n",
+        // It never sleeps, so nothing in the guest has the processor after it.
+        "#!/bin/sh\necho begun\nwhile :; do :; done\n",
     )
     .unwrap();
     let script = format!("chmod +x '{0}'; exec '{0}'", spin.display());
@@ -138,6 +139,25 @@ fn a_thread_that_holds_the_clock_is_named_at_the_limit() {
     assert!(printed(&output).contains("] begun"), "{}", printed(&output));
     let said = said(&output);
     assert!(said.contains("`spin-for-ever` had the processor"), "{said}");
+}
+
+#[test]
+fn what_cannot_be_started_in_a_guest_says_why() {
+    let Some(_alone) = kernel() else { return };
+    // What is beneath is the guest's own there.
+    let place = tempfile::tempdir_in("/dev/shm").unwrap();
+    let output = Command::new(BINARY)
+        .args(["shape", "perfect", "--testbed", "kernel", "--", "true"])
+        .current_dir(place.path())
+        .output()
+        .unwrap();
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    let folder = place.path().display().to_string();
+    assert!(
+        said.contains(&folder) && said.contains("No such file"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -9,13 +9,19 @@ use crate::written::units::delay;
 pub(crate) fn facts(echo: &Echo) -> Vec<(&'static str, String)> {
     let messages = &echo.messages;
     let rtt = &echo.rtt_ms;
+    // Nothing is sent while one that is lost is waited for.
+    let waits = if messages.lost > 0 {
+        ", with the waiting for lost ones"
+    } else {
+        ""
+    };
     let mut facts = vec![
         ("echoes/s", written::count(echo.iops.round() as u64)),
         (
             "one way",
             echo.delay_ms.map_or_else(
                 || written::NOTHING.to_owned(),
-                |one_way| format!("{} (1000 / echoes/s / 2)", delay(one_way)),
+                |one_way| format!("{} (1000 / echoes/s / 2{waits})", delay(one_way)),
             ),
         ),
         (

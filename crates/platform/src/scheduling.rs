@@ -1,16 +1,9 @@
-//! Asking the scheduler for precedence: `sched_setscheduler(2)`.
+//! Asking Linux' scheduler for precedence: `sched_setscheduler(2)`.
+
+#![expect(unsafe_code, reason = "the call has no safe wrapper")]
 
 use std::io;
 
-use nix::libc;
-
-/// Puts the calling thread into the first-in first-out real-time class at its
-/// lowest priority: it runs before every ordinary thread of its core.
-///
-/// # Errors
-///
-/// What the system says; without privilege or an `RLIMIT_RTPRIO`, that it is
-/// not permitted.
 pub(crate) fn become_first() -> io::Result<()> {
     // SAFETY: a structure of numbers, for each of which zero is a value. musl has more
     // of them than other C libraries, and uses none.
