@@ -52,7 +52,7 @@ impl PacketSocket {
     /// The system's: no privilege (`CAP_NET_RAW`), or [`io::ErrorKind::Unsupported`]
     /// where the system is not Linux.
     pub fn probe() -> io::Result<()> {
-        system::open().map(drop)
+        system::probe()
     }
 
     /// Hands every packet of the conversation to `see` from now on.
@@ -64,8 +64,7 @@ impl PacketSocket {
         conversation: Conversation,
         mut see: impl FnMut(KernelPacket<'_>) + Send + 'static,
     ) -> io::Result<Self> {
-        let mut socket = system::open()?;
-        socket.narrow(conversation)?;
+        let mut socket = system::Socket::open(conversation)?;
         let waker = Arc::new(Waker::new()?);
         let is_over = Arc::new(AtomicBool::new(false));
         let (woken, over) = (Arc::clone(&waker), Arc::clone(&is_over));

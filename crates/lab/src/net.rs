@@ -100,13 +100,13 @@ pub fn play_over_net(
         if is_over && !played.is_empty() {
             break;
         }
-        let first = capture.take();
+        let mut first = capture.take();
         let run = play_one(
             resolved,
             seed,
             remote,
             options,
-            first.as_ref(),
+            first.as_mut(),
             progress,
             stop,
         );
@@ -126,7 +126,7 @@ fn play_one(
     seed: u64,
     remote: &Remote,
     options: &NetOptions,
-    capture: Option<&Capture>,
+    capture: Option<&mut Capture>,
     progress: &(dyn Fn(Duration) + Sync),
     stop: &AtomicBool,
 ) -> Result<SeedRun, Error> {
@@ -151,7 +151,7 @@ fn play_one(
 /// A real path between, and every lane's server at the remote end.
 struct PathBackend<'a> {
     remote: &'a Remote,
-    capture: Option<&'a Capture>,
+    capture: Option<&'a mut Capture>,
     /// Each lane's part of the remote end, where it has one.
     jobs: Vec<Option<RemoteJob>>,
 }
@@ -164,7 +164,8 @@ impl Backend for PathBackend<'_> {
         lane: &RunnableLane,
         plan: &Plan,
     ) -> Result<Result<OpenLane, String>, Error> {
-        let capture = self.capture.map(|capture| (capture, self.jobs.len()));
+        let number = self.jobs.len();
+        let capture = self.capture.as_deref_mut().map(|capture| (capture, number));
         let opened = lane::open(self.remote, lane, plan, capture);
         if let Some(why) = self.remote.gone() {
             return Err(Error::Gone { why });

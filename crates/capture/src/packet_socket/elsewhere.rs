@@ -11,13 +11,13 @@ use crate::Conversation;
 /// None is ever made.
 pub(super) struct Socket(Infallible);
 
-pub(super) fn open() -> io::Result<Socket> {
+pub(super) fn probe() -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
 impl Socket {
-    pub(super) fn narrow(&mut self, _: Conversation) -> io::Result<()> {
-        match self.0 {}
+    pub(super) fn open(_: Conversation) -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     pub(super) fn drain(&mut self, _: &mut impl FnMut(KernelPacket<'_>)) {

@@ -25,7 +25,7 @@ const PACKET_BYTES: usize = 1 << 17;
 /// A socket that receives the packets of a conversation.
 pub(super) struct Socket {
     file: OwnedFd,
-    conversation: Option<Conversation>,
+    conversation: Conversation,
     /// The device by which the first packet left.
     device: Option<usize>,
     buffer: Vec<u8>,
@@ -40,43 +40,46 @@ struct Passing {
     at: SystemTime,
 }
 
-/// Opens a socket that receives packets of every protocol from every device, from their
-/// IP headers on.
-pub(super) fn open() -> io::Result<Socket> {
-    let socket = socket(
+/// Whether this process may open one.
+pub(super) fn probe() -> io::Result<()> {
+    packets().map(drop)
+}
+
+/// A socket that receives packets of every protocol from every device, from their IP
+/// headers on.
+fn packets() -> io::Result<OwnedFd> {
+    Ok(socket(
         AddressFamily::Packet,
         SockType::Datagram,
         SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK,
         SockProtocol::EthAll,
-    )?;
-    Ok(Socket {
-        file: socket,
-        conversation: None,
-        device: None,
-        buffer: Vec::new(),
-        lost: 0,
-    })
+    )?)
 }
 
 impl Socket {
     /// Receives the packets of `conversation` from now on, and no others.
-    pub(super) fn narrow(&mut self, conversation: Conversation) -> io::Result<()> {
+    pub(super) fn open(conversation: Conversation) -> io::Result<Self> {
+        let file = packets()?;
         let filter = filter(conversation.remote.port());
-        SockRef::from(&self.file).attach_filter(&filter)?;
-        setsockopt(&self.file, sockopt::ReceiveTimestampns, &true)?;
-        setsockopt(&self.file, sockopt::RxqOvfl, &1)?;
-        setsockopt(&self.file, sockopt::RcvBufForce, &RECEIVE_BYTES)
-            .or_else(|_| setsockopt(&self.file, sockopt::RcvBuf, &RECEIVE_BYTES))?;
-        self.conversation = Some(conversation);
-        self.buffer = vec![0; PACKET_BYTES];
-        Ok(())
+        SockRef::from(&file).attach_filter(&filter)?;
+        setsockopt(&file, sockopt::ReceiveTimestampns, &true)?;
+        setsockopt(&file, sockopt::RxqOvfl, &1)?;
+        setsockopt(&file, sockopt::RcvBufForce, &RECEIVE_BYTES)
+            .or_else(|_| setsockopt(&file, sockopt::RcvBuf, &RECEIVE_BYTES))?;
+        Ok(Self {
+            file,
+            conversation,
+            device: None,
+            buffer: vec![0; PACKET_BYTES],
+            lost: 0,
+        })
     }
 
     /// Hands everything that has come to `see`.
     pub(super) fn drain(&mut self, see: &mut impl FnMut(KernelPacket<'_>)) {
         while let Some(passing) = self.receive() {
             let bytes = &self.buffer[..passing.bytes];
-            let Some(is_up) = self.conversation.and_then(|of| of.is_up(bytes)) else {
+            let Some(is_up) = self.conversation.is_up(bytes) else {
                 continue;
             };
             // Where both ends are on this machine, each packet leaves and comes.

@@ -20,7 +20,7 @@ use lagometer_units::{Clock, Time};
 pub(super) struct Capture {
     log: SharedLog,
     /// One for each lane whose packets are not this program's.
-    sockets: Mutex<Vec<PacketSocket>>,
+    sockets: Vec<PacketSocket>,
 }
 
 /// Lanes' threads share the log: each only writes into memory under its lock.
@@ -47,7 +47,7 @@ impl Capture {
         })?;
         Ok(Self {
             log: SharedLog(Arc::new(Mutex::new(Some(log)))),
-            sockets: Mutex::default(),
+            sockets: Vec::new(),
         })
     }
 
@@ -57,7 +57,7 @@ impl Capture {
     /// # Errors
     ///
     /// As [`PacketSocket::start`].
-    pub(super) fn listen(&self, lane: usize, opening: &Opening) -> io::Result<()> {
+    pub(super) fn listen(&mut self, lane: usize, opening: &Opening) -> io::Result<()> {
         let between = Conversation {
             local: opening.local,
             remote: opening.remote,
@@ -71,7 +71,7 @@ impl Capture {
                 packet.bytes,
             );
         })?;
-        lock(&self.sockets).push(socket);
+        self.sockets.push(socket);
         Ok(())
     }
 
@@ -87,8 +87,7 @@ impl Capture {
 
     /// Finishes the file.
     pub(super) fn finish(self) -> Option<LogSummary> {
-        let sockets = std::mem::take(&mut *lock(&self.sockets));
-        let missed = sockets.into_iter().map(PacketSocket::finish).sum();
+        let missed = self.sockets.into_iter().map(PacketSocket::finish).sum();
         let mut log = lock(&self.log.0).take()?;
         log.missed(missed);
         Some(log.finish())
@@ -118,6 +117,6 @@ impl SharedLog {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(log: &Mutex<Option<Log>>) -> MutexGuard<'_, Option<Log>> {
+    log.lock().unwrap_or_else(PoisonError::into_inner)
 }

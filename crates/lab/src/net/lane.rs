@@ -25,7 +25,7 @@ pub(super) fn open(
     remote: &Remote,
     lane: &RunnableLane,
     plan: &Plan,
-    capture: Option<(&Capture, usize)>,
+    mut capture: Option<(&mut Capture, usize)>,
 ) -> Result<(RemoteJob, BoxedConnection), String> {
     let spec = &lane.transport;
     let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
@@ -39,7 +39,7 @@ pub(super) fn open(
         grace_ms: millis(plan.grace),
         seed: plan.seed,
     };
-    let open = || -> Result<(RemoteJob, BoxedConnection), Error> {
+    let mut open = move || -> Result<(RemoteJob, BoxedConnection), Error> {
         let job = remote.open("lane", &json!(request))?;
         let socket = job.udp(job.port("port")?)?;
         await_opened(&job)?;
@@ -47,17 +47,13 @@ pub(super) fn open(
         drop(socket);
         let side = opening.and_then(|opening| {
             // Who makes datagrams itself shows them; the others' are seen as they pass.
-            let (shown, passing) = if spec.endpoint().is_some() {
-                (capture, None)
-            } else {
-                (None, capture)
-            };
-            if let Some((capture, number)) = passing {
-                capture.listen(number, &opening)?;
+            let shows_datagrams = spec.endpoint().is_some();
+            if !shows_datagrams && let Some((capture, number)) = &mut capture {
+                capture.listen(*number, &opening)?;
             }
             let mut side = spec.client(&opening)?;
-            if let Some((capture, number)) = shown {
-                capture.watch(number, &mut side, &opening);
+            if shows_datagrams && let Some((capture, number)) = &capture {
+                capture.watch(*number, &mut side, &opening);
             }
             Ok(side)
         });
