@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 use socket2::SockRef;
 
+use super::gather::set_congestion;
 use super::settings::Settings;
 use crate::connection::{Counters, SocketConnection};
 use crate::drained::Drained;
@@ -58,7 +59,7 @@ impl TcpConnection {
         rustix::net::bind(&socket, &remote)?;
         // A connection inherits its listener's congestion control, from the
         // first acknowledgement on.
-        sockopt::set_tcp_congestion(&socket, &settings.congestion_control)?;
+        set_congestion(&socket, &settings.congestion_control)?;
         rustix::net::listen(&socket, 1)?;
         Ok(Self::new(settings, Stage::Listening(socket.into(), client)))
     }
@@ -279,7 +280,7 @@ fn socket(address: SocketAddr) -> io::Result<std::os::fd::OwnedFd> {
 
 /// Sets the options of the kernel's socket that the settings ask for.
 fn prepare(stream: &TcpStream, settings: &Settings) -> io::Result<()> {
-    sockopt::set_tcp_congestion(stream, &settings.congestion_control)?;
+    set_congestion(stream, &settings.congestion_control)?;
     sockopt::set_tcp_nodelay(stream, settings.no_delay)?;
     sockopt::set_tcp_thin_linear_timeouts(stream, settings.thin_linear_timeouts)?;
     if settings.quick_ack {

@@ -49,9 +49,20 @@ pub fn congestion(stream: &TcpStream) -> Option<String> {
 ///
 /// # Errors
 ///
-/// What the system says; that it is not there, most of all.
-pub fn set_congestion(stream: &TcpStream, name: &str) -> io::Result<()> {
-    sockopt::set_tcp_congestion(stream, name).map_err(Into::into)
+/// What the system says: [`io::ErrorKind::NotFound`] where it is not there, and
+/// [`io::ErrorKind::PermissionDenied`], with how to be permitted, where root alone may
+/// choose it.
+pub fn set_congestion(stream: impl AsFd, name: &str) -> io::Result<()> {
+    sockopt::set_tcp_congestion(stream, name).map_err(|why| match io::Error::from(why) {
+        why if why.kind() == io::ErrorKind::PermissionDenied => io::Error::new(
+            why.kind(),
+            format!(
+                "{why}: root alone may choose the congestion control `{name}` here; as root, add it \
+                 to net.ipv4.tcp_allowed_congestion_control"
+            ),
+        ),
+        why => why,
+    })
 }
 
 #[cfg(test)]
