@@ -48,6 +48,7 @@ pub(crate) use live::LiveArguments;
 pub(crate) use nats::{NatsArguments, NatsUser, NodeArguments, RoleName, WorkerArguments};
 pub(crate) use parse::parse;
 pub(crate) use prices::PricesArguments;
+pub(crate) use testbeds::EMU_MODE_RELAY;
 use testbeds::emu_modes;
 pub(crate) use testbeds::testbeds;
 pub(crate) use tune::TuneArguments;

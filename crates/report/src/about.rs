@@ -170,6 +170,11 @@ fn replay(document: &Document) -> Option<String> {
         Some(to) => words.push(format!("--to {}", shell_word(to))),
         None => words.push(format!("--testbed {}", shell_word(testbed))),
     }
+    if let Some(asked) = &document.asked {
+        let mode = asked.emu_mode.as_ref();
+        words.extend(mode.map(|mode| format!("--emu-mode {}", shell_word(mode))));
+        words.extend(asked.ipv6.then(|| "--ipv6".to_owned()));
+    }
     // A real path has a name here and none on a command line.
     if let Some(network) = network.filter(|_| testbed != "net") {
         words.push(format!("--network {}", shell_word(&network)));
@@ -275,6 +280,8 @@ mod tests {
                 experiment: experiment.to_owned(),
                 network: network.map(str::to_owned),
                 to: None,
+                emu_mode: None,
+                ipv6: false,
             });
             About::of(&document).replay.unwrap()
         };
@@ -283,6 +290,28 @@ mod tests {
         assert!(own.starts_with("lagometer run 'games/my duel.toml' --testbed sim --lanes"));
         let other = replay("pvp-500", Some("nets/lan.toml"));
         assert!(other.starts_with("lagometer run pvp-500 --testbed sim --network nets/lan.toml "));
+    }
+
+    #[test]
+    fn the_manner_of_an_emulated_network_is_in_the_command() {
+        let mut document = document(json!({ "name": "duel" }));
+        document.testbed = Some("emu".to_owned());
+        let mut replay = |emu_mode: Option<&str>, ipv6| {
+            document.asked = Some(Asked {
+                experiment: "duel".to_owned(),
+                network: None,
+                to: None,
+                emu_mode: emu_mode.map(str::to_owned),
+                ipv6,
+            });
+            About::of(&document).replay.unwrap()
+        };
+        let proxied = replay(Some("proxy"), false);
+        let start = "lagometer run duel --testbed emu --emu-mode proxy --lanes";
+        assert!(proxied.starts_with(start), "{proxied}");
+        let over_ipv6 = replay(None, true);
+        let start = "lagometer run duel --testbed emu --ipv6 --lanes";
+        assert!(over_ipv6.starts_with(start), "{over_ipv6}");
     }
 
     #[test]
@@ -295,6 +324,8 @@ mod tests {
             experiment: "duel".to_owned(),
             network: None,
             to: Some("192.0.2.7:7700".to_owned()),
+            emu_mode: None,
+            ipv6: false,
         });
         assert!(replay(&document).starts_with("lagometer run duel --to 192.0.2.7:7700 --lanes"));
     }

@@ -10,6 +10,9 @@ pub(crate) fn testbeds<const N: usize>(
     named(among.map(|testbed| (testbed.name(), testbed, testbed.about())))
 }
 
+/// The name of the relay of datagrams among what lanes of `emu` run between.
+pub(crate) const EMU_MODE_RELAY: &str = "proxy";
+
 /// Reads what the lanes of `emu` run between.
 pub(super) fn emu_modes() -> impl TypedValueParser<Value = Testbed> {
     named([
@@ -19,7 +22,7 @@ pub(super) fn emu_modes() -> impl TypedValueParser<Value = Testbed> {
             "Hosts in network namespaces, with a router between them",
         ),
         (
-            "proxy",
+            EMU_MODE_RELAY,
             Testbed::Relay,
             "A relay of UDP datagrams on the loopback device, for systems that permit no \
              namespaces",

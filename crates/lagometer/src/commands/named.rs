@@ -11,6 +11,7 @@ use lagometer_transport::PresetKind;
 use lagometer_units::{MOST_DATA, Span, read_file, suggest};
 
 use super::over_net;
+use crate::cli::EMU_MODE_RELAY;
 use crate::failure::{Failure, read};
 
 /// What a user asks to be played.
@@ -37,12 +38,16 @@ pub(crate) struct Ask<'a> {
 }
 
 impl Ask<'_> {
-    /// What was named, if any of it is a file or another machine.
-    pub(crate) fn asked(&self) -> Option<Asked> {
+    /// What was asked for, if any of it is a file, another machine or another manner than
+    /// the document says elsewhere.
+    pub(crate) fn asked(&self, ipv6: bool) -> Option<Asked> {
         let is_file = |asked: &str, is_built_in: bool| !is_built_in && looks_like_a_file(asked);
         // A real path is called something, and is nothing that can be named.
         let network = self.network.filter(|_| self.testbed != Testbed::Net);
+        let emu_mode = (self.testbed == Testbed::Relay).then(|| EMU_MODE_RELAY.to_owned());
         let is_other = self.to.is_some()
+            || emu_mode.is_some()
+            || ipv6
             || is_file(self.experiment, catalogue::text(self.experiment).is_some())
             || network.is_some_and(|asked| {
                 is_file(asked, lagometer_link::catalogue::named(asked).is_some())
@@ -51,6 +56,8 @@ impl Ask<'_> {
             experiment: self.experiment.to_owned(),
             network: network.map(str::to_owned),
             to: self.to.map(str::to_owned),
+            emu_mode,
+            ipv6,
         })
     }
 }

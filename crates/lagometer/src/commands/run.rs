@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         audit: played.audit,
     };
     let mut document = assemble(&resolved, &options.seeds, played.seeds, context);
-    document.asked = ask.asked();
+    document.asked = ask.asked(arguments.ipv6);
     if let Some(path) = played.path {
         path.report_in(&mut document);
     }

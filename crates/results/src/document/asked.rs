@@ -16,4 +16,11 @@ pub struct Asked {
     /// The remote end, for a run over a real path: its address and port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
+    /// What the lanes of the testbed `emu` ran between (`--emu-mode`), if it was not hosts
+    /// in namespaces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub emu_mode: Option<String>,
+    /// Whether lanes used IPv6 (`--ipv6`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ipv6: bool,
 }

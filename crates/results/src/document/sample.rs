@@ -112,6 +112,8 @@ pub(crate) fn sample_document() -> Document {
             experiment: "games/duel.toml".to_owned(),
             network: Some("busy-wifi".to_owned()),
             to: Some("192.0.2.7:7700".to_owned()),
+            emu_mode: Some("proxy".to_owned()),
+            ipv6: true,
         }),
         impairments: Some(Impairments {
             up: DirectionImpairments {
