@@ -1,6 +1,5 @@
 //! A guest from outside: a kernel is started on a job, read from, and ended.
 
-use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
@@ -18,6 +17,7 @@ use rustix::fs::OFlags;
 use rustix::process::Gid;
 
 use crate::command::end_group;
+use crate::console::ConsoleReader;
 use crate::copy::copy_tree;
 use crate::error::{Doing as _, Error};
 use crate::folder::GuestFolder;
@@ -39,12 +39,8 @@ const FAREWELL: Duration = Duration::from_secs(15);
 const FAREWELL_OF_SPINNING: Duration = Duration::from_secs(3);
 /// A guest that computes and has said nothing for so long is taken to stand still.
 const STANDSTILL: Duration = Duration::from_secs(10);
-/// How many of the kernel's lines are kept, to say why it ended.
-const LAST_LINES: usize = 20;
 /// What the process says that becomes the kernel, in the guest's folder.
 const ERRORS: &str = "errors";
-/// How much of it is read.
-const MOST_ERRORS: u64 = 64 << 10;
 /// Lines that wait to be read.
 const LINES_WAITING: usize = 1024;
 
@@ -143,11 +139,7 @@ impl Guest<'_> {
         );
         let output = child.0.stdout.take();
         let lines = read_lines(output)?;
-        let mut console = ConsoleReader {
-            at: Duration::ZERO,
-            last: VecDeque::new(),
-            output: said_there,
-        };
+        let mut console = ConsoleReader::new(said_there);
         let cut = self.attend(
             &lines,
             &mut child.0,
@@ -165,7 +157,7 @@ impl Guest<'_> {
         let (outcome, at) = match (cut, &end) {
             (Some(cut), end) => (
                 Outcome::Cut(cut),
-                end.as_ref().map_or(console.at, |end| end.at),
+                end.as_ref().map_or(console.at(), |end| end.at),
             ),
             (None, Some(end)) => (Outcome::Exited(end.code), end.at),
             (None, None) => return Err(console.broke_off(&folder.path().join(ERRORS))),
@@ -337,90 +329,6 @@ fn ask_to_end(folder: &Path) {
     let _ = File::create_new(folder.join(SHARE_OUTSIDE).join(STOP));
 }
 
-/// Reads what a guest writes: the records of its job, and its console.
-#[derive(Debug)]
-struct ConsoleReader {
-    /// The guest's clock when it last said anything.
-    at: Duration,
-    /// The kernel's last lines.
-    last: VecDeque<String>,
-    /// What the job says.
-    output: Output,
-}
-
-impl ConsoleReader {
-    /// Hands on what the job has said; whether there was anything.
-    fn listen(&mut self, said: &mut dyn FnMut(&Said<'_>)) -> bool {
-        let mut has_received = false;
-        while let Some(record) = self.output.next_record() {
-            if let Some(received) = Said::of_record(&record) {
-                has_received = true;
-                self.at = received.at;
-                said(&received);
-            }
-        }
-        has_received
-    }
-
-    /// Takes a line from the console, which is the kernel's.
-    fn take(&mut self, line: &[u8]) {
-        let line = String::from_utf8_lossy(line);
-        // The kernel's level of what is urgent, as in `<0>`.
-        let line = line.trim().trim_start_matches("<0>");
-        if !line.is_empty() {
-            self.last.truncate(LAST_LINES - 1);
-            self.last.push_front(line.to_owned());
-        }
-    }
-
-    /// Why the guest ended without saying how; `errors` has what the process said that
-    /// was to become its kernel.
-    fn broke_off(&self, errors: &Path) -> Error {
-        // The signal by which the machine says that a file that is mapped cannot grow.
-        let had_no_room = |line: &String| line.contains("Kernel mode signal 7");
-        if self.last.iter().any(had_no_room) {
-            return Error::NoRoom {
-                place: memory_place(),
-            };
-        }
-        let last = self.last_line().or_else(|| last_line_of(errors));
-        Error::Guest {
-            last: last.unwrap_or_else(|| "nothing".to_owned()),
-        }
-    }
-
-    /// The kernel's line that most likely says why it ended.
-    fn last_line(&self) -> Option<String> {
-        // A stack trace, which follows, has the word in other words.
-        let says_why = |line: &&String| line.contains("panic - ") || line.contains("could not be");
-        let says_more = |line: &&String| !line.starts_with("reboot:");
-        let mut lines = self.last.iter();
-        lines
-            .clone()
-            .find(says_why)
-            .or_else(|| lines.find(says_more))
-            .cloned()
-    }
-}
-
-/// The last line of a file's first bytes that is not empty.
-fn last_line_of(path: &Path) -> Option<String> {
-    let mut text = Vec::new();
-    let file = File::open(path).ok()?;
-    file.take(MOST_ERRORS).read_to_end(&mut text).ok()?;
-    let text = String::from_utf8_lossy(&text);
-    let mut lines = text.lines().map(str::trim);
-    lines.rfind(|line| !line.is_empty()).map(str::to_owned)
-}
-
-/// Where a kernel keeps its memory: in `TMPDIR`, or in the machine's memory.
-fn memory_place() -> String {
-    std::env::var_os(MEMORY_PLACE).map_or_else(
-        || "/dev/shm".to_owned(),
-        |place| PathBuf::from(place).display().to_string(),
-    )
-}
-
 /// Reads lines on a thread of its own, so that a guest that says nothing can be
 /// noticed.
 fn read_lines(from: Option<impl Read + Send + 'static>) -> Result<Receiver<Vec<u8>>, Error> {
@@ -459,50 +367,6 @@ impl Drop for Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_kernels_panic_is_what_is_said_of_its_end() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut console = ConsoleReader {
-            at: Duration::ZERO,
-            last: VecDeque::new(),
-            output: Output::open(&folder.path().join("output")).unwrap(),
-        };
-        let lines = [
-            "Kernel panic - not syncing: no init\r\n",
-            "\r\n",
-            "CPU: 0 PID: 1\n",
-            "reboot: System halted\n",
-        ];
-        for line in lines {
-            console.take(line.as_bytes());
-        }
-        let panic = "Kernel panic - not syncing: no init";
-        assert_eq!(console.last_line().as_deref(), Some(panic));
-        let errors = folder.path().join("none");
-        assert!(matches!(console.broke_off(&errors), Error::Guest { .. }));
-        console.take(b"<0>Kernel panic - not syncing: Kernel mode signal 7\n");
-        let panic = "Kernel panic - not syncing: Kernel mode signal 7";
-        assert_eq!(console.last_line().as_deref(), Some(panic));
-        assert!(matches!(console.broke_off(&errors), Error::NoRoom { .. }));
-    }
-
-    #[test]
-    fn of_a_kernel_that_said_nothing_the_reason_is_what_kept_it_from_starting() {
-        let folder = tempfile::tempdir().unwrap();
-        let console = ConsoleReader {
-            at: Duration::ZERO,
-            last: VecDeque::new(),
-            output: Output::open(&folder.path().join("output")).unwrap(),
-        };
-        let errors = folder.path().join(ERRORS);
-        fs::write(&errors, "a guest cannot be: Permission denied\n\n").unwrap();
-        let said = console.broke_off(&errors).to_string();
-        assert!(
-            said.ends_with("a guest cannot be: Permission denied"),
-            "{said}"
-        );
-    }
 
     #[test]
     fn a_guest_whose_folder_takes_no_file_is_ended_without_being_asked() {

@@ -19,8 +19,8 @@
 //! - `source`, `tools`: where it comes from and what building it needs
 //! - `build`: from the source to a kernel in the cache
 //! - `cache`: the kernels that are there
-//! - `start`, `guest`, `outcome`, `boot`: a guest from outside; `output`, `holder`: what its
-//!   programs say, and which of them takes the processor; `init`: a guest from
+//! - `start`, `guest`, `outcome`, `boot`: a guest from outside; `output`, `console`, `holder`: what its
+//!   programs and its kernel say, and which thread takes the processor; `init`: a guest from
 //!   inside; `protocol`: what the two agree on; `folder`: where on the machine they do;
 //!   `copy`: files that are kept
 
@@ -37,6 +37,8 @@ mod boot;
 mod build;
 mod cache;
 mod command;
+#[cfg(target_os = "linux")]
+mod console;
 #[cfg(target_os = "linux")]
 mod copy;
 mod edits;
