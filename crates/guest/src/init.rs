@@ -19,10 +19,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use lagometer_platform::spawn_first;
 use nix::mount::{MsFlags, mount};
 use nix::sys::reboot::{RebootMode, reboot};
 use nix::sys::signal::{Signal, kill};
@@ -33,8 +34,6 @@ use rustix::thread::{
     set_thread_res_gid, set_thread_res_uid,
 };
 use rustix::time::{ClockId, clock_gettime};
-
-use lagometer_platform::become_first;
 
 use crate::copy::copy_tree;
 use crate::protocol::{
@@ -79,21 +78,16 @@ fn run() -> io::Result<()> {
     let output = Arc::new(Mutex::new(Record::new(output)));
     let (from_output, job_output) = io::pipe()?;
     let (from_error, job_error) = io::pipe()?;
-    let relays =
-        [(Stream::Output, from_output), (Stream::Error, from_error)].map(|(stream, from)| {
-            let output = Arc::clone(&output);
-            let (ready, listens) = mpsc::channel();
-            let relay = thread::spawn(move || {
-                // What was said is to be on the machine before the job goes on: it may
-                // compute for ever, and then the clock stands still and nobody else has
-                // the processor. Where it cannot be, only that is lost.
-                let _ = become_first();
-                drop(ready);
-                relay(stream, from, &output);
-            });
-            let _: Result<(), _> = listens.recv();
-            relay
-        });
+    let start_relay = |stream, from| {
+        let output = Arc::clone(&output);
+        // What was said is to be on the machine before the job goes on: it may compute for
+        // ever, and then the clock stands still and nobody else has the processor.
+        spawn_first("init", move || relay(stream, from, &output))
+    };
+    let relays = [
+        start_relay(Stream::Output, from_output)?,
+        start_relay(Stream::Error, from_error)?,
+    ];
     let (code, not_started) = match start(&errand, job_output, job_error) {
         Ok(mut child) => (exit_code(child.wait()?), None),
         Err(error) => (127, Some(error.to_string())),

@@ -19,10 +19,10 @@
 //! - `source`, `tools`: where it comes from and what building it needs
 //! - `build`: from the source to a kernel in the cache
 //! - `cache`: the kernels that are there
-//! - `start`, `guest`, `outcome`, `boot`: a guest from outside; `output`, `console`, `holder`: what its
-//!   programs and its kernel say, and which thread takes the processor; `init`: a guest from
-//!   inside; `protocol`: what the two agree on; `folder`: where on the machine they do;
-//!   `copy`: files that are kept
+//! - `start`, `guest`, `outcome`, `boot`: a guest from outside; `output`, `console`,
+//!   `holder`: what its programs and its kernel say, and which thread takes the processor;
+//!   `init`: a guest from inside; `protocol`: what the two agree on; `folder`: where on the
+//!   machine they do; `copy`: files that are kept
 
 #![cfg_attr(
     not(target_os = "linux"),

@@ -17,7 +17,7 @@
 //! - [`monotonic_ns`]: a clock, asked with as little between as there is
 //! - [`be_punctual`], [`timer_slack`], [`timer_resolution`]: how late a sleep or a wait
 //!   may end
-//! - [`processors`], [`place_thread`], [`become_first`]: where threads run, and which first
+//! - [`processors`], [`place_thread`], [`become_first`], [`spawn_first`]: where threads run, and which first
 //! - [`Reserve`], [`open_files`], [`raise_open_files`]: files and their limit
 //! - [`RESERVED_PORTS`]: what may help where a port may not be listened at
 //! - [`set_echo`]: what a terminal shows of what is typed
@@ -45,6 +45,8 @@ mod system;
 
 use std::io;
 use std::net::UdpSocket;
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use rustix::fd::{AsFd, BorrowedFd};
@@ -221,6 +223,26 @@ pub fn become_first() -> io::Result<()> {
     system::become_first()
 }
 
+/// Starts a thread called `name` that [is first](become_first), or an ordinary one where
+/// that is refused. What it is to come before may be started when this returns.
+///
+/// # Errors
+///
+/// The system's: it has no thread left.
+pub fn spawn_first(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    let (starting, started) = mpsc::channel::<()>();
+    let thread = thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(move || {
+            let _ = become_first();
+            drop(starting);
+            work();
+        })?;
+    // Nothing is sent: this ends when the thread has let go of its end.
+    let _ = started.recv();
+    Ok(thread)
+}
+
 /// How many files, sockets among them, the process may have open; `None` where
 /// nothing but memory limits them.
 #[must_use]
@@ -264,8 +286,6 @@ pub fn call_kernel() {
 
 #[cfg(test)]
 mod tests {
-    use std::thread;
-
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
     use super::*;

@@ -99,7 +99,6 @@ impl Shape<'_> {
 
     /// Has what `command` will say tagged.
     fn tag(taggers: &mut Taggers, speaker: Speaker, command: &mut Command) -> Result<(), Error> {
-        command.stdin(Stdio::null());
         taggers
             .listen(speaker, command)
             .doing("listening to a command")
@@ -142,6 +141,7 @@ impl Shape<'_> {
         let mut command = Command::new(program);
         command.args(arguments);
         if self.output == Output::Tagged {
+            command.stdin(Stdio::null());
             Self::tag(taggers, Speaker::Client(lane + 1), &mut command)?;
         }
         set_addresses(&mut command, lane);

@@ -2,10 +2,9 @@
 
 use std::io::{self, BufRead as _, BufReader, PipeWriter, Read, Write as _};
 use std::process::Command;
-use std::sync::mpsc;
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 
-use lagometer_platform::become_first;
+use lagometer_platform::spawn_first;
 
 use super::output::{Speaker, TaggedLine};
 
@@ -42,18 +41,10 @@ impl Taggers {
     /// Starts a thread that tags what is said into the pipe, and waits until it listens.
     fn start(&mut self, speaker: Speaker, is_error: bool) -> io::Result<PipeWriter> {
         let (from, to) = io::pipe()?;
-        let (ready, listens) = mpsc::channel();
-        let tagger = thread::Builder::new()
-            .name("output".to_owned())
-            .spawn(move || {
-                // In a guest what a command said is handed on before it goes on, for it may
-                // compute for ever. Where that is not permitted, only that is lost.
-                let _ = become_first();
-                drop(ready);
-                tag(speaker, is_error, from);
-            })?;
+        // In a guest what a command said is handed on before it goes on, for it may
+        // compute for ever.
+        let tagger = spawn_first("output", move || tag(speaker, is_error, from))?;
         self.0.push(tagger);
-        let _: Result<(), _> = listens.recv();
         Ok(to)
     }
 
