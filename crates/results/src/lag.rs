@@ -161,7 +161,8 @@ pub(crate) fn per_minute(amount: f64, seconds: f64) -> f64 {
 pub(crate) fn pooled(seeds: &[SeedLag], threshold: Duration) -> Lag {
     let played: f64 = seeds.iter().map(|seed| seed.played.as_secs_f64()).sum();
     let all = || seeds.iter().flat_map(|seed| &seed.freezes);
-    // Of two that lasted as long as could be seen, the one that did not end.
+    // Of one that did not end it is not known how long it is: the longest may be any
+    // longer than what was seen.
     let longest = |of: fn(&Freeze) -> Option<f64>| {
         all()
             .filter_map(|freeze| {
@@ -170,9 +171,9 @@ pub(crate) fn pooled(seeds: &[SeedLag], threshold: Duration) -> Lag {
                     at_least: !freeze.over,
                 })
             })
-            .max_by(|one, other| {
-                let by_length = one.ms.total_cmp(&other.ms);
-                by_length.then(one.at_least.cmp(&other.at_least))
+            .reduce(|one, other| Lasted {
+                ms: one.ms.max(other.ms),
+                at_least: one.at_least || other.at_least,
             })
     };
     let mut kept: Vec<Freeze> = all().cloned().collect();

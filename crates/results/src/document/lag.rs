@@ -18,7 +18,8 @@ pub struct Lag {
     pub s_per_min: f64,
     /// Freezes in a minute of play.
     pub freezes_per_min: f64,
-    /// The longest freeze; absent without one.
+    /// The longest freeze; absent without one. Where any did not end, the longest lasted
+    /// at least as long as was seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_freeze: Option<Lasted>,
     /// The longest time from the end of the first disturbance that a freeze

@@ -110,6 +110,25 @@ fn what_never_came_back_is_not_over_and_its_recovery_is_at_least_so_long() {
     assert!(recovery.at_least && (recovery.ms - 2_500.0).abs() < 1e-9);
 }
 
+/// How long the one that did not end would have been nobody knows.
+#[test]
+fn the_longest_freeze_is_at_least_as_long_as_seen_where_any_did_not_end() {
+    let mut long = [Some(20); 100];
+    long[20] = Some(1_500);
+    for late in &mut long[21..49] {
+        *late = Some(1_450);
+    }
+    let mut dies_late = [Some(20); 100];
+    dies_late[90..].fill(None);
+    let (long, dies_late) = (lag(&long, &[]), lag(&dies_late, &[]));
+    let longest = |seeds: &[SeedLag]| pooled(seeds, THRESHOLD).longest_freeze.unwrap();
+    let ended = longest(std::slice::from_ref(&long));
+    assert!(!ended.at_least && ended.ms > 1_000.0);
+    let both = longest(&[long, dies_late]);
+    assert!(both.at_least && (both.ms - ended.ms).abs() < 1e-9);
+    assert!(both.censored_ms().is_infinite());
+}
+
 #[test]
 fn nothing_that_ever_came_is_lag_from_the_threshold_on() {
     let lag = lag(&[None; 100], &[]);
