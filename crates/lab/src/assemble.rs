@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 
 use lagometer_link::{Direction, Link};
 use lagometer_results::{
-    Audit, Disturbed, Document, Host, LAG_ABOVE, Lane, MessageRecord, SeedFigures,
+    Audit, Disturbed, Document, Host, LAG_ABOVE, Lane, MessageRecord, Metric, SeedFigures,
     SeedRun as SeedRecords,
 };
 use lagometer_testbed::Testbed;
@@ -178,18 +178,20 @@ pub fn seed_figures(resolved: &Resolved, seed: u64, run: &LaneRun) -> Option<See
     let threshold = lag_threshold(resolved, Some(Testbed::Sim), &[]);
     Some(lagometer_results::seed_figures(
         &run,
-        &limits_ms(resolved),
+        &asked(resolved),
         threshold,
     ))
 }
 
-fn limits_ms(resolved: &Resolved) -> Vec<u32> {
-    let mut limits = lagometer_results::limits_ms(&resolved.experiment.budgets);
-    limits.extend(&resolved.limits_ms);
+/// Figures beyond those of every document.
+fn asked(resolved: &Resolved) -> Vec<Metric> {
+    let mut asked = lagometer_results::asked(&resolved.experiment.budgets);
+    asked.extend(resolved.limits_ms.iter().copied().map(Metric::Within));
     // The page and the ranking of lanes go by it.
     let within = resolved.experiment.workload.of_use_within();
-    limits.extend(within.and_then(|within| u32::try_from(within.as_millis()).ok()));
-    limits
+    let within = within.and_then(|within| u32::try_from(within.as_millis()).ok());
+    asked.extend(within.map(Metric::Within));
+    asked
 }
 
 /// The round trip above which every lane's player lags: what the experiment

@@ -413,8 +413,10 @@ impl Figure {
             Metric::RollbackStalled => Self::RollbackStalled,
             Metric::VoiceLate => Self::VoiceLate,
             Metric::ViewAge(_)
+            | Metric::ViewFreezesAt(_)
             | Metric::InputAge(_)
             | Metric::Event(_)
+            | Metric::EventWithin(_)
             | Metric::Rollback(_)
             | Metric::Rtt(_)
             | Metric::Up(_)

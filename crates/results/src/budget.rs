@@ -18,7 +18,7 @@ use lagometer_units::{BadQuantity, Share, Span};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::difference::{Difference, beyond, fewest_units, interval, whole_limits};
+use crate::difference::{Difference, beyond, fewest_units, interval, judged_by, whole_limits};
 use crate::document::{BudgetResult, Decision, Lane};
 use crate::metric::{Metric, Unit, UnknownMetric};
 use crate::resample::FEWEST_SEEDS;
@@ -176,8 +176,8 @@ impl Budget {
 /// order of the budgets, and decides what can be decided: all of them together
 /// with one chance of erring, see [`Decision`].
 ///
-/// A figure that is a fact of the run, as the longest round trip or the CPU
-/// time, is met or missed as it is.
+/// A figure that is a fact of the run ([`Metric::is_estimated`]), as the longest round
+/// trip or the CPU time, is met or missed as it is.
 #[must_use]
 pub fn evaluate(budgets: &[Budget], lanes: &[Lane]) -> Vec<BudgetResult> {
     let mut results = Vec::new();
@@ -225,8 +225,8 @@ fn more_seeds(
     let Some(found) = found else {
         // Nothing is known yet of how it varies.
         let fewest = match metric {
-            Some(Metric::Rtt(statistic)) => fewest_units(statistic),
-            _ => 0,
+            Some(metric) => fewest_units(metric),
+            None => 0,
         };
         return Some(fewest.max(FEWEST_SEEDS as u32).saturating_sub(seeds).max(1));
     };
@@ -238,21 +238,19 @@ fn more_seeds(
     (1..=MOST_TIMES * seeds).find(|&more| decides(f64::from(seeds + more) / f64::from(seeds)))
 }
 
-/// The limits in milliseconds for which budgets ask the share delivered within, for
-/// [`figures`](crate::figures()): a budget on a quantile of round trips is decided by the
-/// share within its limit.
+/// What budgets ask of a run beyond what every document has, for
+/// [`figures`](crate::figures()): a figure that is drawn anew for them alone, and what
+/// decides a budget on a quantile or on an interpolation delay, which is the share within
+/// the limit or the freezes at it.
 #[must_use]
-pub fn limits_ms(budgets: &[Budget]) -> Vec<u32> {
-    let limits: BTreeSet<u32> = budgets
-        .iter()
-        .flat_map(|budget| match budget.metric {
-            Metric::Within(limit_ms) => [Some(limit_ms), None],
-            Metric::Rtt(_) if budget.metric.is_estimated() => whole_limits(budget.limit),
-            _ => [None, None],
-        })
-        .flatten()
-        .collect();
-    limits.into_iter().collect()
+pub fn asked(budgets: &[Budget]) -> Vec<Metric> {
+    let mut asked = BTreeSet::new();
+    for budget in budgets.iter().filter(|it| it.metric.is_estimated()) {
+        asked.insert(budget.metric);
+        let limits = whole_limits(budget.limit).into_iter().flatten();
+        asked.extend(limits.filter_map(|limit_ms| Some(judged_by(budget.metric, limit_ms)?.0)));
+    }
+    asked.into_iter().collect()
 }
 
 impl TryFrom<Written> for Budget {

@@ -34,8 +34,9 @@
 use lagometer_stats::{rare, student};
 
 use crate::document::{Document, Lane, ResampleUnit, Resamples};
+use crate::game::FREEZES_PER_MIN;
 use crate::lag::per_minute;
-use crate::metric::{Metric, Statistic, Unit};
+use crate::metric::{Metric, Unit};
 
 mod mixture;
 
@@ -108,49 +109,54 @@ pub fn difference(metric: Metric, first: &Lane, second: &Lane) -> Option<Differe
 
 /// How far a lane's figure is from `limit`; `None` as in [`difference()`].
 ///
-/// A quantile of round trips is within its limit where at least its share of messages is.
-/// Both are asked, and the less certain of the two answers: a quantile's draws do not show
-/// how much more may be just beyond the limit, nor a share how far beyond it is.
+/// A quantile of delays is within its limit where at least its share of them is, and the
+/// interpolation that is needed is where the view freezes seldom enough at the limit.
+/// Both are asked, and the less certain of the two answers: the draws of the first do not
+/// show how much more may be just beyond the limit, nor those of the second how far
+/// beyond it is.
 pub(crate) fn beyond(metric: Metric, lane: &Lane, limit: f64) -> Option<Difference> {
     let own = beyond_limit(metric, lane, limit, 1.0)?;
-    let of_share = match metric {
-        Metric::Rtt(statistic) if metric.is_estimated() => {
-            let units = lane.resamples.as_ref()?.blocks;
-            if metric.of(lane)? <= limit && units < fewest_units(statistic) {
-                return None;
-            }
-            share_beyond(statistic, lane, limit)
-        }
-        _ => None,
-    };
-    Some(of_share.filter(|share| share.t < own.t).unwrap_or(own))
-}
-
-/// How far the share of messages within `limit` is from the share that a quantile of round
-/// trips stands for; `None` where shares within it are not kept.
-fn share_beyond(statistic: Statistic, lane: &Lane, limit: f64) -> Option<Difference> {
+    let is_kept = metric.of(lane)? <= limit;
+    if is_kept && !metric.more_is_better() && lane.resamples.as_ref()?.blocks < fewest_units(metric)
+    {
+        return None;
+    }
     // Between two whole milliseconds the one that lets the run say more.
     let [below, above] = whole_limits(limit);
-    let is_kept = Metric::Rtt(statistic).of(lane)? <= limit;
-    let limit_ms = if is_kept { above } else { below }?;
-    let per_mille = statistic.per_mille()?;
-    let left_per_mille = u64::from(1000 - per_mille) * u64::from(lane.resamples.as_ref()?.blocks);
-    let next_worse = if left_per_mille < 1000 {
-        NEXT_WORSE
-    } else {
-        1.0
-    };
-    let share = f64::from(per_mille) / 1000.0;
-    beyond_limit(Metric::Within(limit_ms), lane, share, next_worse)
+    let other = if is_kept { above } else { below }
+        .and_then(|limit_ms| judged_by(metric, limit_ms))
+        .and_then(|(by, its_limit)| beyond_limit(by, lane, its_limit, next_worse(metric, lane)));
+    Some(other.filter(|other| other.t < own.t).unwrap_or(own))
+}
+
+/// What a budget on a figure of a distribution is judged by beside its own draws, at so
+/// many milliseconds: a figure that adds up what is bad in each unit of play, and the
+/// limit of it that says the same.
+pub(crate) fn judged_by(metric: Metric, limit_ms: u32) -> Option<(Metric, f64)> {
+    match metric {
+        Metric::Rtt(statistic) => Some((Metric::Within(limit_ms), statistic.share()?)),
+        Metric::Event(statistic) => Some((Metric::EventWithin(limit_ms), statistic.share()?)),
+        Metric::InterpolationNeeded => Some((Metric::ViewFreezesAt(limit_ms), FREEZES_PER_MIN)),
+        _ => None,
+    }
+}
+
+/// How much worse than the worst unit one more is reckoned with.
+fn next_worse(metric: Metric, lane: &Lane) -> f64 {
+    let units = lane.resamples.as_ref().map_or(0, |drawn| drawn.blocks);
+    match metric.quantile_per_mille() {
+        Some(per_mille) if u64::from(1000 - per_mille) * u64::from(units) < 1000 => NEXT_WORSE,
+        _ => 1.0,
+    }
 }
 
 /// With fewer units of play than this a budget on a quantile is not said to be met: what
 /// the quantile leaves is less than a tenth of a unit, so that one long outage, which so
-/// short a run need not meet, is all of it.
-pub(crate) const fn fewest_units(statistic: Statistic) -> u32 {
-    match statistic.per_mille() {
-        Some(per_mille) if per_mille < 1000 => 100_u32.div_ceil(1000 - per_mille),
-        _ => 0,
+/// short a run need not meet, is all of it. None are wanted for other figures.
+pub(crate) fn fewest_units(metric: Metric) -> u32 {
+    match metric.quantile_per_mille() {
+        Some(per_mille) => 100_u32.div_ceil(1000 - per_mille),
+        None => 0,
     }
 }
 
@@ -203,10 +209,9 @@ fn chance_if_rare(
     let variance = drawn.error(drawn.draws.iter().copied()).powi(2);
     // Where no unit had anything, one might have had the least there is.
     let least = resolution(
-        if metric == Metric::ViewFreezes {
-            Metric::Freezes
-        } else {
-            metric
+        match metric {
+            Metric::ViewFreezes | Metric::ViewFreezesAt(_) => Metric::Freezes,
+            metric => metric,
         },
         lane,
     ) / f64::from(drawn.units.max(1)).sqrt();
@@ -292,24 +297,26 @@ impl Scale {
         }
     }
 
+    /// By functions that give the same on every system: what a document decides hangs on
+    /// them.
     fn to(self, value: f64) -> f64 {
         match self {
-            Self::Good => (1.0 - value).clamp(0.0, 1.0).sqrt().asin(),
-            Self::Bad => value.clamp(0.0, 1.0).sqrt().asin(),
+            Self::Good => libm::asin((1.0 - value).clamp(0.0, 1.0).sqrt()),
+            Self::Bad => libm::asin(value.clamp(0.0, 1.0).sqrt()),
             Self::Minute => Self::Bad.to(value / 60.0),
             Self::Root => value.max(0.0).sqrt(),
-            Self::Log => value.max(0.0).ln_1p(),
+            Self::Log => libm::log1p(value.max(0.0)),
         }
     }
 
     fn back(self, scaled: f64) -> f64 {
         let angle = scaled.clamp(0.0, std::f64::consts::FRAC_PI_2);
         match self {
-            Self::Good => 1.0 - angle.sin().powi(2),
-            Self::Bad => angle.sin().powi(2),
+            Self::Good => 1.0 - libm::sin(angle).powi(2),
+            Self::Bad => libm::sin(angle).powi(2),
             Self::Minute => 60.0 * Self::Bad.back(scaled),
             Self::Root => scaled.max(0.0).powi(2),
-            Self::Log => scaled.max(0.0).exp_m1(),
+            Self::Log => libm::expm1(scaled.max(0.0)),
         }
     }
 }
@@ -320,7 +327,11 @@ fn resolution(metric: Metric, lane: &Lane) -> f64 {
     let units = lane.resamples.as_ref().map_or(1, |drawn| drawn.blocks);
     let units = f64::from(units.max(1));
     match metric {
-        Metric::Episodes => units.sqrt(),
+        Metric::Episodes | Metric::Episodes500ms => units.sqrt(),
+        Metric::EventWithin(_) => {
+            let events = lane.game.as_ref().and_then(|game| game.events);
+            units.sqrt() / events.unwrap_or(1).max(1) as f64
+        }
         // A message that comes by one interval later, as a part of all play.
         Metric::Lag => 60.0 * units.sqrt() / lane.messages.intended.max(1) as f64,
         Metric::Freezes => {
@@ -351,9 +362,13 @@ impl Drawn {
     fn of(metric: Metric, lane: &Lane) -> Option<Self> {
         let resamples: &Resamples = lane.resamples.as_ref().filter(|drawn| drawn.suffice())?;
         let values = resamples.values.get(&metric.to_string())?;
-        if let Metric::Rtt(statistic) = metric {
-            let beyond = u64::from(1000 - statistic.per_mille()?) * lane.messages.intended / 1000;
-            if beyond < FEWEST_BEYOND {
+        if let Some(per_mille) = metric.quantile_per_mille() {
+            let samples = match metric {
+                Metric::Event(_) => lane.game.as_ref()?.events,
+                _ => Some(lane.messages.intended),
+            };
+            let beyond = samples.map(|samples| u64::from(1000 - per_mille) * samples / 1000);
+            if beyond.is_some_and(|beyond| beyond < FEWEST_BEYOND) {
                 return None;
             }
         }

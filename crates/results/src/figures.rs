@@ -14,6 +14,7 @@ use crate::flow::{FlowRecords, traffic};
 use crate::game::{GameRecords, game};
 use crate::head_of_line::head_of_line;
 use crate::lag::{SeedLag, lag_of, pooled};
+use crate::metric::Metric;
 use crate::record::MessageRecord;
 use crate::resample::{Drawn, length_of, resamples};
 use crate::timeline::timeline;
@@ -103,14 +104,13 @@ pub struct LaneFigures {
 /// given [per seed](LaneFigures::per_seed). How far figures could have come out
 /// differently is found by [drawing them anew](LaneFigures::resamples).
 ///
-/// `extra_limits_ms` are further limits for [`Lane::within`], as budgets may
-/// ask for; see [`limits_ms`](crate::limits_ms). `lag_threshold` is the round
-/// trip above which [lag](Lane::lag) begins, the same for every lane of a run;
+/// `asked` are figures beyond those of every document, as budgets ask for them; see
+/// [`asked()`](crate::asked()). `lag_threshold` is the round trip above which [lag](Lane::lag) begins, the same for every lane of a run;
 /// without one lag is left out.
 #[must_use]
 pub fn figures(
     runs: &[SeedRun<'_>],
-    extra_limits_ms: &[u32],
+    asked: &[Metric],
     lag_threshold: Option<Duration>,
 ) -> LaneFigures {
     let sorted: Vec<Vec<MessageRecord>> = runs.iter().map(|run| in_order(run.records)).collect();
@@ -118,17 +118,20 @@ pub fn figures(
     let mut drawn = Vec::with_capacity(runs.len());
     let mut lags = Vec::with_capacity(runs.len());
     for (run, records) in runs.iter().zip(&sorted) {
-        let before = figures.episodes.len();
-        let (seed_figures, lag) = figures.add_seed(run, records, extra_limits_ms, lag_threshold);
+        let before = (figures.episodes.len(), figures.episodes_500ms.len());
+        let (seed_figures, lag) = figures.add_seed(run, records, asked, lag_threshold);
         figures.per_seed.push(seed_figures);
-        let own = figures.episodes[before..].iter();
+        let own = figures.episodes[before.0..].iter();
+        let fixed = figures.episodes_500ms[before.1..].iter();
         drawn.push(Drawn {
             records,
             episodes_s: own.map(|episode| episode.start_s).collect(),
+            episodes_500ms_s: fixed.map(|episode| episode.start_s).collect(),
             lag: lag.clone(),
             overhead: run.overhead,
             cost: run.cost,
             game: run.game,
+            flows: run.flows,
         });
         lags.extend(lag);
     }
@@ -138,16 +141,16 @@ pub fn figures(
     if runs.len() < 2 {
         figures.forget_seeds();
     }
-    figures.resamples = resamples(&drawn, extra_limits_ms);
+    figures.resamples = resamples(&drawn, asked);
     if let Some(records) = sorted.first() {
         figures.timeline = timeline(records);
     }
-    figures.pool(&sorted, extra_limits_ms);
+    figures.pool(&sorted, asked);
     let games = runs.iter().zip(&sorted);
     let games: Vec<_> = games
         .filter_map(|(run, records)| Some((run.game?, &records[..])))
         .collect();
-    figures.game = game(&games);
+    figures.game = game(&games, asked);
     let flows: Vec<&FlowRecords> = runs.iter().filter_map(|run| run.flows).collect();
     figures.traffic = traffic(&flows);
     if let Some(traffic) = &figures.traffic {
@@ -163,12 +166,12 @@ pub fn figures(
 #[must_use]
 pub fn seed_figures(
     run: &SeedRun<'_>,
-    extra_limits_ms: &[u32],
+    asked: &[Metric],
     lag_threshold: Option<Duration>,
 ) -> SeedFigures {
     let records = in_order(run.records);
     let mut figures = LaneFigures::default();
-    let (of_seed, _) = figures.add_seed(run, &records, extra_limits_ms, lag_threshold);
+    let (of_seed, _) = figures.add_seed(run, &records, asked, lag_threshold);
     of_seed
 }
 
@@ -221,10 +224,10 @@ impl LaneFigures {
         &mut self,
         run: &SeedRun<'_>,
         records: &[MessageRecord],
-        extra_limits_ms: &[u32],
+        asked: &[Metric],
         lag_threshold: Option<Duration>,
     ) -> (SeedFigures, Option<SeedLag>) {
-        let mut seed_figures = self.add_run(run, records, extra_limits_ms);
+        let mut seed_figures = self.add_run(run, records, asked);
         let lag = lag_threshold.map(|threshold| lag_of_seed(run, records, threshold));
         seed_figures.lag = lag.as_ref().zip(lag_threshold).map(|(lag, threshold)| Lag {
             freezes: Vec::new(),
@@ -238,7 +241,7 @@ impl LaneFigures {
         &mut self,
         run: &SeedRun<'_>,
         records: &[MessageRecord],
-        extra_limits_ms: &[u32],
+        asked: &[Metric],
     ) -> SeedFigures {
         let rtts = sorted_delays([records], MessageRecord::rtt);
         let threshold = adaptive_threshold(Duration::from_nanos(at_rank(&rtts, 500)));
@@ -248,11 +251,13 @@ impl LaneFigures {
         let rtt_ms = over_intended(&rtts, messages.lost);
         let seed_figures = SeedFigures {
             seed: run.seed,
-            within: within(&rtts, messages.intended, extra_limits_ms),
+            within: within(&rtts, messages.intended, asked),
             messages,
             rtt_ms,
             lag: None,
-            game: run.game.and_then(|of_run| game(&[(of_run, records)])),
+            game: run
+                .game
+                .and_then(|of_run| game(&[(of_run, records)], asked)),
             episodes: own.len() as u64,
             worst_episode_ms: longest_ms(&own),
             overhead: run.overhead,
@@ -278,7 +283,7 @@ impl LaneFigures {
     }
 
     /// Fills in the figures of all runs' messages together.
-    fn pool(&mut self, runs: &[Vec<MessageRecord>], extra_limits_ms: &[u32]) {
+    fn pool(&mut self, runs: &[Vec<MessageRecord>], asked: &[Metric]) {
         let slices = || runs.iter().map(Vec::as_slice);
         let rtts = sorted_delays(slices(), MessageRecord::rtt);
         self.rtt_delivered_ms = Quantiles::of_sorted_nanos(&rtts);
@@ -297,7 +302,7 @@ impl LaneFigures {
         }
         self.rtt_ms = over_intended(&rtts, self.messages.lost);
         (self.up_ms, self.down_ms) = one_way(runs, self.messages.intended);
-        self.within = within(&rtts, self.messages.intended, extra_limits_ms);
+        self.within = within(&rtts, self.messages.intended, asked);
     }
 }
 

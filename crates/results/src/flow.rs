@@ -46,6 +46,16 @@ impl FlowRecords {
         self
     }
 
+    /// Of each message of a direction that came within the time of play when it came, and
+    /// its bytes of payload.
+    pub(crate) fn received(&self, way: usize) -> impl Iterator<Item = (Time, u32)> + '_ {
+        let end = Time::ZERO + self.played;
+        self.ways[way].iter().filter_map(move |message| {
+            let returned = message.record.returned.filter(|&at| at <= end)?;
+            Some((returned, message.bytes))
+        })
+    }
+
     /// The lag of the direction that lags for longer, by a threshold.
     pub(crate) fn lag(&self, threshold: Duration, disturbed: &[Disturbed]) -> SeedLag {
         let of_answers = usize::from(self.answers);
@@ -130,15 +140,8 @@ fn flow(runs: &[&FlowRecords], way: usize) -> Option<Flow> {
 
 /// Bytes of payload that came in a direction within the time of play.
 fn received_bytes(runs: &[&FlowRecords], way: usize) -> u64 {
-    let of_run = |run: &&FlowRecords| -> u64 {
-        let end = Time::ZERO + run.played;
-        let came = run.ways[way].iter().filter(|message| {
-            let returned = message.record.returned;
-            returned.is_some_and(|at| at <= end)
-        });
-        came.map(|message| u64::from(message.bytes)).sum()
-    };
-    runs.iter().map(of_run).sum()
+    let received = runs.iter().flat_map(|run| run.received(way));
+    received.map(|(_, bytes)| u64::from(bytes)).sum()
 }
 
 #[cfg(test)]

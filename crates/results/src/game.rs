@@ -15,13 +15,14 @@ use std::time::Duration;
 use lagometer_stats::{in_millis, nanos, place};
 use lagometer_units::Time;
 
-use crate::document::{CensoredQuantiles, Game, Population, Quantiles};
+use crate::document::{CensoredQuantiles, Game, Milliseconds, Population, Quantiles};
+use crate::metric::Metric;
 use crate::record::MessageRecord;
 use crate::within::share;
 
 /// Freezes a minute that a player puts up with, for
 /// [`Game::interpolation_needed_ms`].
-const FREEZES_PER_MIN: f64 = 1.0;
+pub(crate) const FREEZES_PER_MIN: f64 = 1.0;
 
 /// What the figures of a game depend on beside what happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +65,13 @@ pub struct EventRecord {
     pub arrived: Option<Time>,
 }
 
+impl EventRecord {
+    /// Whether it arrived within so long.
+    pub(crate) fn is_within(&self, limit: Duration) -> bool {
+        self.arrived.is_some_and(|at| at.since(self.at) <= limit)
+    }
+}
+
 /// What became of a game's streams under one seed, beside its inputs, which are the
 /// [messages](MessageRecord) of the lane. Instants count from the start of measuring.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,9 +112,10 @@ pub(crate) struct Tooth {
     pub(crate) ends: u64,
 }
 
-/// The figures of a game, all seeds together; none where there was none.
+/// The figures of a game, all seeds together; none where there was none. `asked` are
+/// figures that budgets ask for, see [`asked()`](crate::asked()).
 #[must_use]
-pub fn game(runs: &[(&GameRecords, &[MessageRecord])]) -> Option<Game> {
+pub fn game(runs: &[(&GameRecords, &[MessageRecord])], asked: &[Metric]) -> Option<Game> {
     let terms = runs.first()?.0.terms;
     let ages: Vec<Tooth> = runs.iter().flat_map(|(run, _)| teeth(run)).collect();
     let behind: Vec<Tooth> = runs.iter().flat_map(|(run, _)| behind(run)).collect();
@@ -126,17 +135,40 @@ pub fn game(runs: &[(&GameRecords, &[MessageRecord])]) -> Option<Game> {
         freezes_per_min: freezes(&behind, delay) as f64 / minutes,
         frozen_s_per_min: frozen(&behind, delay) as f64 / 1e9 / minutes,
         interpolation_needed_ms: in_millis(delay_needed(&edges(&behind), minutes)),
+        freezes_per_min_at: asked
+            .iter()
+            .filter_map(|metric| match *metric {
+                Metric::ViewFreezesAt(delay_ms) => Some(delay_ms),
+                _ => None,
+            })
+            .map(|delay_ms| {
+                let freezes = freezes(&behind, u64::from(delay_ms) * 1_000_000);
+                (Milliseconds(delay_ms), freezes as f64 / minutes)
+            })
+            .collect(),
         view_age_ms: over_time(&ages),
         input_age_ms: Quantiles::of_nanos(&mut input_ages),
         event_ms: delays(events()),
+        events: Some(events().count() as u64),
+        events_within: asked
+            .iter()
+            .filter_map(|metric| match *metric {
+                Metric::EventWithin(limit_ms) => Some(limit_ms),
+                _ => None,
+            })
+            .map(|limit_ms| {
+                let limit = Duration::from_millis(u64::from(limit_ms));
+                let came = events().filter(|event| event.is_within(limit)).count();
+                (
+                    Milliseconds(limit_ms),
+                    share(came as u64, events().count() as u64),
+                )
+            })
+            .collect(),
         rollback_frames: rollback.as_ref().map(|(frames, _)| frames.clone()),
         rollback_stalled: rollback.map(|(_, stalled)| stalled),
         voice_late: (voice().next().is_some()).then(|| {
-            let is_late = |frame: &&EventRecord| {
-                frame
-                    .arrived
-                    .is_none_or(|at| at.since(frame.at) > terms.voice_within)
-            };
+            let is_late = |frame: &&EventRecord| !frame.is_within(terms.voice_within);
             share(
                 voice().filter(is_late).count() as u64,
                 voice().count() as u64,
@@ -236,28 +268,15 @@ pub(crate) fn delay_needed(edges: &[(u64, i64)], minutes: f64) -> u64 {
 
 /// Quantiles of an age over all the time there was.
 fn over_time(teeth: &[Tooth]) -> Quantiles {
-    let mut edges = edges(teeth);
-    edges.reverse();
+    // Upwards a tooth opens where it begins.
+    let edges = edges(teeth).into_iter().rev();
+    let edges: Vec<(u64, i64)> = edges.map(|(age, change)| (age, -change)).collect();
     let total: u64 = teeth.iter().map(|tooth| tooth.to - tooth.from).sum();
     let sum: f64 = teeth
         .iter()
         .map(|tooth| (tooth.to - tooth.from) as f64 * (tooth.to + tooth.from) as f64 / 2.0)
         .sum();
-    let at = |per_mille: u64| {
-        let wanted = u128::from(total) * u128::from(per_mille) / 1000;
-        let (mut passed, mut open, mut age) = (0_u128, 0_u64, 0_u64);
-        for &(edge, change) in &edges {
-            let more = u128::from(open) * u128::from(edge - age);
-            if open > 0 && passed + more >= wanted {
-                return in_millis(age + ((wanted - passed) / u128::from(open)) as u64);
-            }
-            passed += more;
-            age = edge;
-            // Upwards a tooth opens where it begins.
-            open = open.saturating_add_signed(-change);
-        }
-        in_millis(age)
-    };
+    let at = |per_mille| in_millis(at_per_mille(&edges, per_mille));
     Quantiles {
         min: at(0),
         p50: at(500),
@@ -273,8 +292,29 @@ fn over_time(teeth: &[Tooth]) -> Quantiles {
     }
 }
 
+/// The age in nanoseconds that so many thousandths of all time do not exceed, of teeth
+/// that open (positive) and close (negative) at these ages, least age first.
+pub(crate) fn at_per_mille(edges: &[(u64, i64)], per_mille: u32) -> u64 {
+    let total: i128 = edges
+        .iter()
+        .map(|&(age, opens)| i128::from(age) * i128::from(-opens))
+        .sum();
+    let wanted = total.unsigned_abs() * u128::from(per_mille) / 1000;
+    let (mut passed, mut open, mut age) = (0_u128, 0_u64, 0_u64);
+    for &(edge, opens) in edges {
+        let more = u128::from(open) * u128::from(edge - age);
+        if open > 0 && passed + more >= wanted {
+            return age + ((wanted - passed) / u128::from(open)) as u64;
+        }
+        passed += more;
+        age = edge;
+        open = open.saturating_add_signed(opens);
+    }
+    age
+}
+
 /// The age of the newest input that the server has, at each of its steps.
-fn input_ages(run: &GameRecords, inputs: &[MessageRecord]) -> Vec<u64> {
+pub(crate) fn input_ages(run: &GameRecords, inputs: &[MessageRecord]) -> Vec<u64> {
     let mut arrived: Vec<(Time, Time)> = inputs
         .iter()
         .filter_map(|input| Some((input.arrived?, input.intended)))

@@ -36,7 +36,7 @@ pub mod written;
 
 pub use agreement::{Agreement, ComparedFigure, LaneAgreement, Margins, agreement};
 pub use baseline::{BASELINE_ERRING, Shift, ShiftFinding, against_baseline};
-pub use budget::{BadBudget, Budget, evaluate, limits_ms};
+pub use budget::{BadBudget, Budget, asked, evaluate};
 pub use capacity::{Capacity, capacity_verdict};
 pub use difference::{
     CONFIDENCE, Difference, Judgement, difference, interval, judge, mixed, mixed_difference,

@@ -54,6 +54,9 @@ pub enum Metric {
     /// The interpolation delay in milliseconds from which on the view would freeze at
     /// most once a minute.
     InterpolationNeeded,
+    /// Freezes of a game's view in a minute, were its interpolation delay so many
+    /// milliseconds.
+    ViewFreezesAt(u32),
     /// A statistic of the age of what a game's client has of the world, over time, in
     /// milliseconds.
     ViewAge(Statistic),
@@ -62,6 +65,9 @@ pub enum Metric {
     /// A statistic of the delay of a game's events both ways, in milliseconds. One that
     /// never came takes forever.
     Event(Statistic),
+    /// Share of a game's events, both ways, that arrived within so many milliseconds.
+    /// More is better.
+    EventWithin(u32),
     /// A statistic of the frames that an input rolled a game back by.
     Rollback(Statistic),
     /// Share of inputs for which a game that rolls back had to stop and wait.
@@ -136,7 +142,11 @@ impl Metric {
     #[must_use]
     pub const fn unit(self) -> Unit {
         match self {
-            Self::Within(_) | Self::Lost | Self::RollbackStalled | Self::VoiceLate => Unit::Share,
+            Self::Within(_)
+            | Self::EventWithin(_)
+            | Self::Lost
+            | Self::RollbackStalled
+            | Self::VoiceLate => Unit::Share,
             Self::Rtt(_)
             | Self::Up(_)
             | Self::Down(_)
@@ -152,6 +162,7 @@ impl Metric {
             Self::Lag
             | Self::Freezes
             | Self::ViewFreezes
+            | Self::ViewFreezesAt(_)
             | Self::ViewFrozen
             | Self::Rollback(_)
             | Self::Episodes
@@ -170,31 +181,64 @@ impl Metric {
     pub const fn more_is_better(self) -> bool {
         matches!(
             self,
-            Self::Within(_) | Self::ThroughputUp | Self::ThroughputDown
+            Self::Within(_) | Self::EventWithin(_) | Self::ThroughputUp | Self::ThroughputDown
         )
     }
 
-    /// Whether the figure stands for what would be found again and again, and
-    /// so varies with the luck of the run. Others are facts of the run: a
-    /// maximum, or what a processor did.
+    /// Whether the figure stands for what would be found again and again, and so varies
+    /// with the luck of the run: it is judged by an interval. Others are facts of the run:
+    /// its least and its most, the longest freeze, and what a processor did.
     #[must_use]
     pub const fn is_estimated(self) -> bool {
         match self {
+            Self::Rtt(statistic)
+            | Self::Up(statistic)
+            | Self::Down(statistic)
+            | Self::ViewAge(statistic)
+            | Self::InputAge(statistic)
+            | Self::Event(statistic)
+            | Self::Rollback(statistic) => !matches!(statistic, Statistic::Min | Statistic::Max),
+            Self::LongestFreeze
+            | Self::RecoveryFirst
+            | Self::RecoveryLast
+            | Self::WorstEpisode
+            | Self::WorstRecovery
+            | Self::CpuPerMessage => false,
             Self::Within(_)
+            | Self::EventWithin(_)
             | Self::Lost
             | Self::Lag
             | Self::Freezes
             | Self::Episodes
+            | Self::Episodes500ms
             | Self::ViewFreezes
+            | Self::ViewFreezesAt(_)
             | Self::ViewFrozen
             | Self::InterpolationNeeded
-            | Self::RollbackStalled => true,
-            Self::Rtt(statistic) | Self::Event(statistic) => matches!(
-                statistic,
-                Statistic::P50 | Statistic::P90 | Statistic::P99 | Statistic::P99_9
-            ),
-            _ => false,
+            | Self::RollbackStalled
+            | Self::VoiceLate
+            | Self::ThroughputUp
+            | Self::ThroughputDown
+            | Self::Overhead
+            | Self::BytesPerHour
+            | Self::MoneyPerHour => true,
         }
+    }
+
+    /// The quantile that the figure is, in thousandths, between the least and the most of
+    /// its distribution; `None` of those and of figures that are none.
+    pub(crate) fn quantile_per_mille(self) -> Option<u32> {
+        let (Self::Rtt(statistic)
+        | Self::Up(statistic)
+        | Self::Down(statistic)
+        | Self::ViewAge(statistic)
+        | Self::InputAge(statistic)
+        | Self::Event(statistic)
+        | Self::Rollback(statistic)) = self
+        else {
+            return None;
+        };
+        statistic.per_mille().filter(|it| (1..1000).contains(it))
     }
 
     /// The lane's value. Infinite where so many messages were lost that a
@@ -216,11 +260,13 @@ impl Metric {
             | Self::RecoveryFirst
             | Self::RecoveryLast => self.of_lag(lane.lag.as_ref()?),
             Self::ViewFreezes
+            | Self::ViewFreezesAt(_)
             | Self::ViewFrozen
             | Self::InterpolationNeeded
             | Self::ViewAge(_)
             | Self::InputAge(_)
             | Self::Event(_)
+            | Self::EventWithin(_)
             | Self::Rollback(_)
             | Self::RollbackStalled
             | Self::VoiceLate => self.of_game(lane.game.as_ref()?),
@@ -258,11 +304,13 @@ impl Metric {
             | Self::RecoveryFirst
             | Self::RecoveryLast => self.of_lag(seed.lag.as_ref()?),
             Self::ViewFreezes
+            | Self::ViewFreezesAt(_)
             | Self::ViewFrozen
             | Self::InterpolationNeeded
             | Self::ViewAge(_)
             | Self::InputAge(_)
             | Self::Event(_)
+            | Self::EventWithin(_)
             | Self::Rollback(_)
             | Self::RollbackStalled
             | Self::VoiceLate => self.of_game(seed.game.as_ref()?),
@@ -286,11 +334,16 @@ impl Metric {
     fn of_game(self, game: &Game) -> Option<f64> {
         match self {
             Self::ViewFreezes => Some(game.freezes_per_min),
+            Self::ViewFreezesAt(delay_ms) => game
+                .freezes_per_min_at
+                .get(&Milliseconds(delay_ms))
+                .copied(),
             Self::ViewFrozen => Some(game.frozen_s_per_min),
             Self::InterpolationNeeded => Some(game.interpolation_needed_ms),
             Self::ViewAge(statistic) => Some(statistic.of(&game.view_age_ms)),
             Self::InputAge(statistic) => Some(statistic.of(&game.input_age_ms)),
             Self::Event(statistic) => Some(statistic.among(game.event_ms.as_ref()?)),
+            Self::EventWithin(limit_ms) => game.events_within.get(&Milliseconds(limit_ms)).copied(),
             Self::Rollback(statistic) => Some(statistic.among(game.rollback_frames.as_ref()?)),
             Self::RollbackStalled => game.rollback_stalled,
             Self::VoiceLate => game.voice_late,
@@ -341,6 +394,13 @@ impl Statistic {
         value.unwrap_or(f64::INFINITY)
     }
 
+    /// The share that a quantile leaves at or below it; the least, the most and the mean
+    /// are none.
+    pub(crate) fn share(self) -> Option<f64> {
+        let per_mille = self.per_mille().filter(|it| (1..1000).contains(it))?;
+        Some(f64::from(per_mille) / 1000.0)
+    }
+
     /// The quantile it is, in thousandths; a mean is none.
     #[must_use]
     pub const fn per_mille(self) -> Option<u32> {
@@ -370,11 +430,15 @@ impl fmt::Display for Metric {
             Self::RecoveryFirst => formatter.write_str("recovery_first_ms"),
             Self::RecoveryLast => formatter.write_str("recovery_last_ms"),
             Self::ViewFreezes => formatter.write_str("view_freezes_per_min"),
+            Self::ViewFreezesAt(delay_ms) => {
+                write!(formatter, "view_freezes_per_min_at_{delay_ms}ms")
+            }
             Self::ViewFrozen => formatter.write_str("view_frozen_s_per_min"),
             Self::InterpolationNeeded => formatter.write_str("interpolation_needed_ms"),
             Self::ViewAge(statistic) => write!(formatter, "view_age_ms.{statistic}"),
             Self::InputAge(statistic) => write!(formatter, "input_age_ms.{statistic}"),
             Self::Event(statistic) => write!(formatter, "event_ms.{statistic}"),
+            Self::EventWithin(limit_ms) => write!(formatter, "event_within_{limit_ms}ms"),
             Self::Rollback(statistic) => write!(formatter, "rollback_frames.{statistic}"),
             Self::RollbackStalled => formatter.write_str("rollback_stalled"),
             Self::VoiceLate => formatter.write_str("voice_late"),

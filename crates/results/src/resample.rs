@@ -24,14 +24,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use lagometer_stats::{SortedSamples, in_millis, nanos, place};
 use lagometer_units::SplitMix64;
 
-use crate::document::{ResampleUnit, Resamples, SeedCost, WITHIN_LIMITS_MS};
+use crate::document::{ResampleUnit, Resamples, SeedCost};
+use crate::flow::FlowRecords;
 use crate::game::GameRecords;
 use crate::lag::{SeedLag, per_minute};
 use crate::metric::{Metric, Statistic};
 use crate::record::MessageRecord;
-use crate::within::share;
+use crate::within::{limits_ms, share};
+use asked::AskedFigure;
 use game::{GameRun, GameUnits};
 
+mod asked;
 mod game;
 
 /// With fewer seeds than this, seeds cannot be the units.
@@ -62,6 +65,8 @@ pub(crate) struct Drawn<'a> {
     pub(crate) records: &'a [MessageRecord],
     /// When its lag episodes began, in seconds.
     pub(crate) episodes_s: Vec<f64>,
+    /// When those above a fixed 500 ms began, in seconds.
+    pub(crate) episodes_500ms_s: Vec<f64>,
     /// Its lag, where a threshold is known.
     pub(crate) lag: Option<SeedLag>,
     /// Its wire overhead, where it is known.
@@ -70,12 +75,51 @@ pub(crate) struct Drawn<'a> {
     pub(crate) cost: Option<SeedCost>,
     /// A game's streams, where it carried one.
     pub(crate) game: Option<&'a GameRecords>,
+    /// Each direction's messages, where they were not echoed.
+    pub(crate) flows: Option<&'a FlowRecords>,
+}
+
+/// The units that a run was cut into.
+#[derive(Clone, Copy)]
+struct Cut {
+    /// The first of them.
+    first: u64,
+    count: u64,
+    /// Length of each but the last, which has what is left over, in nanoseconds.
+    length: u64,
+}
+
+impl Cut {
+    /// The unit of an instant of play.
+    fn unit_at(self, nanos: u64) -> usize {
+        (self.first + (nanos / self.length).min(self.count - 1)) as usize
+    }
+
+    /// Where the unit of an instant of play that lasts until `end` is over.
+    fn end_of_unit(self, nanos: u64, end: u64) -> u64 {
+        let number = nanos / self.length;
+        if number + 1 < self.count {
+            end.min((number + 1) * self.length)
+        } else {
+            end
+        }
+    }
+
+    /// What stretches of play have in each unit, in nanoseconds: the parts of one.
+    fn parts(self, mut from: u64, until: u64) -> impl Iterator<Item = (usize, u64)> {
+        std::iter::from_fn(move || {
+            let end = (from < until).then(|| self.end_of_unit(from, until))?;
+            let part = (self.unit_at(from), end - from);
+            from = end;
+            Some(part)
+        })
+    }
 }
 
 /// The figures of every draw; `None` when there are too few seeds and they are
 /// too short to be cut into enough stretches.
-pub(crate) fn resamples(runs: &[Drawn<'_>], extra_limits_ms: &[u32]) -> Option<Resamples> {
-    let units = Units::cut(runs, extra_limits_ms)?;
+pub(crate) fn resamples(runs: &[Drawn<'_>], asked: &[Metric]) -> Option<Resamples> {
+    let units = Units::cut(runs, asked)?;
     let mut generator = SplitMix64::new(units.len() as u64);
     let mut values: BTreeMap<String, Vec<Option<f64>>> = BTreeMap::new();
     for _ in 0..DRAWS {
@@ -123,12 +167,14 @@ struct Units {
     rtts: SortedSamples,
     /// A game's view and events, where it is known of all.
     game: Option<GameUnits>,
+    /// What budgets ask for beside all this.
+    asked: Vec<AskedFigure>,
     /// Limits in milliseconds, and how many round trips of all are within.
     limits: Vec<(u32, usize)>,
 }
 
 impl Units {
-    fn cut(runs: &[Drawn<'_>], extra_limits_ms: &[u32]) -> Option<Self> {
+    fn cut(runs: &[Drawn<'_>], asked: &[Metric]) -> Option<Self> {
         let whole: Vec<u64> = runs.iter().map(|run| length_of(run.records)).collect();
         let longest = whole.iter().copied().max().filter(|&longest| longest > 0)?;
         let (unit, length, counts) = if runs.len() >= FEWEST_SEEDS {
@@ -159,28 +205,37 @@ impl Units {
             },
             rtts: SortedSamples::default(),
             game: None,
+            asked: Vec::new(),
             limits: Vec::new(),
         };
         let mut rtts = Vec::new();
         let mut first = 0;
-        let mut games = Vec::new();
+        let mut cuts = Vec::with_capacity(runs.len());
         for (run, count) in runs.iter().zip(counts) {
-            units.add(run, first, count, &mut rtts);
-            let unit_at = move |nanos: u64| first + (nanos / length).min(count - 1);
-            games.extend(run.game.map(|game| GameRun {
-                game,
-                inputs: run.records,
-                unit_at,
-            }));
+            let cut = Cut {
+                first,
+                count,
+                length,
+            };
+            units.add(run, cut, &mut rtts);
+            cuts.push((run, cut));
             first += count;
         }
-        units.game = (games.len() == runs.len()).then(|| GameUnits::new(&games, len as usize));
+        let games = cuts.iter().map(|&(run, cut)| {
+            Some(GameRun {
+                game: run.game?,
+                inputs: run.records,
+                cut,
+            })
+        });
+        let games: Option<Vec<GameRun<'_>>> = games.collect();
+        units.game = games.map(|games| GameUnits::new(&games, len as usize));
         units.rtts = SortedSamples::new(rtts);
-        let limits_ms: BTreeSet<u32> = WITHIN_LIMITS_MS
+        units.asked = asked
             .iter()
-            .chain(extra_limits_ms)
-            .copied()
+            .filter_map(|&metric| AskedFigure::of(metric, &cuts, len as usize))
             .collect();
+        let limits_ms: BTreeSet<u32> = limits_ms(asked).collect();
         units.limits = limits_ms
             .into_iter()
             .map(|limit| (limit, units.rtts.at_most(limit_nanos(limit))))
@@ -190,38 +245,27 @@ impl Units {
         Some(units)
     }
 
-    /// Adds what a seed did in its `count` units, of which the first is
-    /// `first`, and its round trips, each with its unit.
-    fn add(&mut self, run: &Drawn<'_>, first: u64, count: u64, rtts: &mut Vec<(u64, u32)>) {
-        let unit_at = |nanos: u64| first + (nanos / self.length).min(count - 1);
+    /// Adds what a seed did in its units, and its round trips, each with its unit.
+    fn add(&mut self, run: &Drawn<'_>, cut: Cut, rtts: &mut Vec<(u64, u32)>) {
         for record in run.records {
-            let unit = unit_at(record.intended.as_nanos());
-            self.intended[unit as usize] += 1;
+            let unit = cut.unit_at(record.intended.as_nanos());
+            self.intended[unit] += 1;
             if let Some(rtt) = record.rtt() {
                 rtts.push((nanos(rtt), unit as u32));
             }
         }
         for start_s in &run.episodes_s {
-            self.episodes[unit_at((start_s * 1e9) as u64) as usize] += 1;
+            self.episodes[cut.unit_at((start_s * 1e9) as u64)] += 1;
         }
         let (Some(units), Some(lag)) = (&mut self.lag, &run.lag) else {
             return;
         };
         for freeze in &lag.freezes {
-            units[unit_at((freeze.start_s * 1e9) as u64) as usize].1 += 1;
+            units[cut.unit_at((freeze.start_s * 1e9) as u64)].1 += 1;
         }
         for &(from, until) in &lag.lagging {
-            let (mut from, until) = (from.as_nanos(), until.as_nanos());
-            while from < until {
-                let unit = unit_at(from);
-                // The last unit has what is left over at the end.
-                let end = if unit - first + 1 < count {
-                    until.min((unit - first + 1) * self.length)
-                } else {
-                    until
-                };
-                units[unit as usize].0 += end - from;
-                from = end;
+            for (unit, part) in cut.parts(from.as_nanos(), until.as_nanos()) {
+                units[unit].0 += part;
             }
         }
     }
@@ -256,6 +300,7 @@ impl Units {
             Some((Metric::Rtt(statistic), rtt_ms.unwrap_or(f64::INFINITY)))
         }));
         figures.extend(self.game.iter().flat_map(|game| game.figures(drawn)));
+        figures.extend(self.asked.iter().filter_map(|asked| asked.drawn(drawn)));
         figures
     }
 
@@ -288,6 +333,7 @@ impl Units {
             ]);
         }
         worst.extend(self.game.iter().flat_map(GameUnits::worst_unit));
+        worst.extend(self.asked.iter().filter_map(AskedFigure::worst_unit));
         worst
     }
 

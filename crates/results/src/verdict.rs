@@ -159,6 +159,8 @@ struct Ranking<'a> {
     /// Lanes that nobody beats only because they vary so much: others that are beaten
     /// have a better value.
     unplaced: Vec<&'a Lane>,
+    /// Lanes that others surpass, but none of the best does by itself.
+    unsettled: Vec<&'a Lane>,
     /// The best of the lanes that it beats, and by what.
     runner_up: Option<(&'a Lane, Metric)>,
     /// Whether there was enough to tell lanes apart by.
@@ -220,11 +222,13 @@ impl<'a> Bench<'a> {
                 best: first,
                 equals: field.into_iter().filter(is_equal).collect(),
                 unplaced: Vec::new(),
+                unsettled: Vec::new(),
                 runner_up: None,
                 is_distinguished: false,
             });
         }
         let (mut equals, unplaced) = self.narrow(&field);
+        let unsettled = self.unsettled(&field, &equals, &unplaced);
         let meets = |lane: &&Lane| self.budgets_of(lane) == Some(Decision::Met);
         let meeting: Vec<&Lane> = equals.iter().copied().filter(meets).collect();
         let best = cheapest(&meeting).or_else(|| cheapest(&equals))?;
@@ -235,6 +239,7 @@ impl<'a> Bench<'a> {
             best,
             equals,
             unplaced,
+            unsettled,
             runner_up,
             is_distinguished: true,
         })
@@ -243,13 +248,24 @@ impl<'a> Bench<'a> {
     /// The lanes that may be the best: those that are not known to miss a
     /// budget, unless all are.
     fn field(&self, lanes: &[&'a Lane]) -> Vec<&'a Lane> {
-        let may = |lane: &&Lane| self.budgets_of(lane) != Some(Decision::Missed);
+        let may = |lane: &&Lane| !self.is_known_to_miss_budget(lane);
         let field: Vec<&Lane> = lanes.iter().copied().filter(may).collect();
         if field.is_empty() {
             lanes.to_vec()
         } else {
             field
         }
+    }
+
+    /// Whether the lane is shown to miss a budget. That a run's longest freeze was too long
+    /// says nothing of the next run, so facts of the run do not count.
+    fn is_known_to_miss_budget(&self, lane: &Lane) -> bool {
+        self.document.budgets.iter().any(|result| {
+            let metric = result.metric.parse::<Metric>();
+            result.lane == lane.lane
+                && result.decision == Decision::Missed
+                && metric.is_ok_and(Metric::is_estimated)
+        })
     }
 
     /// Narrows lanes down to those that no other beats, by one figure after the other.
@@ -276,6 +292,29 @@ impl<'a> Bench<'a> {
             }
         }
         (left, unplaced)
+    }
+
+    /// The lanes of a field that were left out because others surpass them, which in turn
+    /// are surpassed by the best, who are not shown to surpass them themselves.
+    fn unsettled(
+        &self,
+        field: &[&'a Lane],
+        best: &[&'a Lane],
+        unplaced: &[&'a Lane],
+    ) -> Vec<&'a Lane> {
+        let is_of = |lanes: &[&Lane], lane: &Lane| lanes.iter().any(|one| one.lane == lane.lane);
+        let is_surpassed = |lane: &Lane| {
+            let pairs = best
+                .iter()
+                .flat_map(|one| self.figures.map(|metric| (metric, one)));
+            pairs
+                .into_iter()
+                .any(|(metric, one)| self.beats(metric, one, lane))
+        };
+        let others = field.iter().copied();
+        others
+            .filter(|lane| !is_of(best, lane) && !is_of(unplaced, lane) && !is_surpassed(lane))
+            .collect()
     }
 
     /// The best of the lanes that `best` beats by the first figure by which it

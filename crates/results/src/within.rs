@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::document::{Milliseconds, WITHIN_LIMITS_MS};
+use crate::metric::Metric;
 
 /// The shares for the limits that every document gives,
-/// [`WITHIN_LIMITS_MS`], and for `extra_limits_ms`.
+/// [`WITHIN_LIMITS_MS`], and for those that budgets ask for ([`asked()`](crate::asked())).
 ///
 /// `sorted_rtts` are the round trips in nanoseconds, ascending; `intended`
 /// counts all messages the workload meant to send, so that lost ones are late
@@ -13,17 +14,24 @@ use crate::document::{Milliseconds, WITHIN_LIMITS_MS};
 pub(crate) fn within(
     sorted_rtts: &[u64],
     intended: u64,
-    extra_limits_ms: &[u32],
+    asked: &[Metric],
 ) -> BTreeMap<Milliseconds, f64> {
-    WITHIN_LIMITS_MS
-        .iter()
-        .chain(extra_limits_ms)
-        .map(|&limit_ms| {
+    limits_ms(asked)
+        .map(|limit_ms| {
             let limit_nanos = u64::from(limit_ms) * 1_000_000;
             let arrived = sorted_rtts.partition_point(|&rtt| rtt <= limit_nanos);
             (Milliseconds(limit_ms), share(arrived as u64, intended))
         })
         .collect()
+}
+
+/// The limits of every document and those that were asked for, in no order.
+pub(crate) fn limits_ms(asked: &[Metric]) -> impl Iterator<Item = u32> + '_ {
+    let asked = asked.iter().filter_map(|metric| match *metric {
+        Metric::Within(limit_ms) => Some(limit_ms),
+        _ => None,
+    });
+    WITHIN_LIMITS_MS.into_iter().chain(asked)
 }
 
 /// `part` of `whole`; zero of nothing.
@@ -49,7 +57,7 @@ mod tests {
 
     #[test]
     fn further_limits_are_answered_in_order() {
-        let shares = within(&[10_000_000], 1, &[5, 120]);
+        let shares = within(&[10_000_000], 1, &[Metric::Within(5), Metric::Within(120)]);
         let limits: Vec<_> = shares.keys().map(|limit| limit.0).collect();
         assert_eq!(limits[..4], [5, 50, 100, 120]);
         assert!(shares[&Milliseconds(5)].abs() < 1e-12);

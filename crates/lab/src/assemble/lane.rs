@@ -10,7 +10,7 @@ use lagometer_testbed::promises;
 use lagometer_transport::PresetKind;
 use lagometer_units::Time;
 
-use super::{CUT_MARGIN, limits_ms};
+use super::{CUT_MARGIN, asked};
 use crate::outcome::{Cost, LaneEnd, LaneOutcome, PlayBytes};
 use crate::plan::Plan;
 use crate::resolve::{Resolved, RunnableLane, UnrunnableLane};
@@ -33,7 +33,6 @@ pub(super) fn assemble_lane(
         .filter_map(|(run, disturbed)| PlayedSeed::of(resolved, run, disturbed, last_intended))
         .collect();
     let seed_records: Vec<SeedRecords<'_>> = played.iter().map(PlayedSeed::records).collect();
-    let limits = limits_ms(resolved);
     let outcomes: Vec<&LaneOutcome> = played.iter().map(|each| each.outcome).collect();
     let mut cost = Cost::default();
     for of_seed in outcomes.iter().filter_map(|outcome| outcome.cost.as_ref()) {
@@ -44,7 +43,7 @@ pub(super) fn assemble_lane(
         .flat_map(|outcome| &outcome.records)
         .filter(|record| record.accepted.is_some())
         .count();
-    let figures = figures(&seed_records, &limits, lag_threshold);
+    let figures = figures(&seed_records, &asked(resolved), lag_threshold);
     let hour = player_hours(resolved, &outcomes, &cost);
     let figures = figures.into_lane(&lane.name, lane.transport.transport());
     Lane {

@@ -63,7 +63,17 @@ fn budgets_are_read_as_people_write_them() {
     );
     assert!(budgets[1].concerns("kcp") && !budgets[1].concerns("enet"));
     assert!(budgets[0].concerns("enet"));
-    assert_eq!(limits_ms(&budgets), [150, 200]);
+    assert_eq!(
+        asked(&budgets),
+        [
+            Metric::Within(150),
+            Metric::Within(200),
+            Metric::Rtt(Statistic::P99),
+            Metric::Lost,
+            Metric::Episodes,
+            Metric::Overhead,
+        ]
+    );
 }
 
 #[test]
@@ -259,5 +269,10 @@ fn shares_are_asked_for_within_the_limits_of_quantiles() {
          [[budget]]\nmetric = \"max\"\nat_most = \"900 ms\"\n\
          [[budget]]\nmetric = \"within 90 ms\"\nat_least = \"1 %\"\n",
     );
-    assert_eq!(limits_ms(&budgets.unwrap()), [1, 40, 70, 71, 90]);
+    let asked = asked(&budgets.unwrap()).into_iter();
+    let limits = asked.filter_map(|metric| match metric {
+        Metric::Within(limit_ms) => Some(limit_ms),
+        _ => None,
+    });
+    assert_eq!(limits.collect::<Vec<_>>(), [1, 40, 70, 71, 90]);
 }

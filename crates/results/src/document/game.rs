@@ -1,8 +1,10 @@
 //! What a player of a game felt of a lane, where it carried one.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use super::{CensoredQuantiles, Quantiles};
+use super::{CensoredQuantiles, Milliseconds, Quantiles};
 
 /// What a player felt of a lane that carried a game's traffic: inputs up, snapshots
 /// down, events both ways.
@@ -25,6 +27,10 @@ pub struct Game {
     /// The least interpolation delay, in milliseconds, from which on the view would freeze
     /// at most once a minute.
     pub interpolation_needed_ms: f64,
+    /// Freezes of the view in a minute, were the interpolation delay so many milliseconds;
+    /// of the delays that budgets ask for alone.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub freezes_per_min_at: BTreeMap<Milliseconds, f64>,
     /// How old what the client has of the world is: over all the time played, now minus
     /// the simulation time of the newest snapshot.
     pub view_age_ms: Quantiles,
@@ -34,6 +40,13 @@ pub struct Game {
     /// never came is infinitely late.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_ms: Option<CensoredQuantiles>,
+    /// How many events there were, both ways; absent in documents before it was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub events: Option<u64>,
+    /// Share of the events that arrived within so many milliseconds; of the limits that
+    /// budgets ask for alone.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub events_within: BTreeMap<Milliseconds, f64>,
     /// Frames that had to be played again when an input came, of the inputs of both
     /// sides, where the game rolls back. An input that never came is infinitely late.
     #[serde(default, skip_serializing_if = "Option::is_none")]

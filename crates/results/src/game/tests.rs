@@ -38,7 +38,7 @@ fn near(found: f64, expected: f64) {
 #[test]
 fn a_calm_view_needs_one_interval_whatever_the_way() {
     let calm = snapshots(60_000, |_| Some(0));
-    let figures = game(&[(&calm, &[])]).unwrap();
+    let figures = game(&[(&calm, &[])], &[]).unwrap();
     near(figures.freezes_per_min, 0.0);
     near(figures.interpolation_needed_ms, 50.0);
     // Between 20 and 70 ms, evenly.
@@ -52,14 +52,14 @@ fn a_gap_is_one_freeze_and_lasts_from_the_delay_on() {
     // Of 4950 ms is the newest, and the next comes at 5320 ms, 370 ms later.
     let is_lost = |number| (100..106).contains(&number);
     let gap = snapshots(60_000, |number| (!is_lost(number)).then_some(0));
-    let figures = game(&[(&gap, &[])]).unwrap();
+    let figures = game(&[(&gap, &[])], &[]).unwrap();
     near(figures.freezes_per_min, 1.0);
     near(figures.frozen_s_per_min, 0.25);
     // One freeze a minute is put up with.
     near(figures.interpolation_needed_ms, 50.0);
     let is_lost = |number| is_lost(number) || (300..303).contains(&number);
     let two = snapshots(60_000, |number| (!is_lost(number)).then_some(0));
-    let figures = game(&[(&two, &[])]).unwrap();
+    let figures = game(&[(&two, &[])], &[]).unwrap();
     near(figures.freezes_per_min, 2.0);
     // The shorter of the two has to be bridged.
     near(figures.interpolation_needed_ms, 200.0);
@@ -69,7 +69,7 @@ fn a_gap_is_one_freeze_and_lasts_from_the_delay_on() {
 fn a_late_snapshot_does_not_end_a_freeze_that_it_is_too_old_for() {
     // All but the first are too old at their arrival, and the view never moves.
     let late = snapshots(60_000, |number| Some(if number == 0 { 0 } else { 250 }));
-    let figures = game(&[(&late, &[])]).unwrap();
+    let figures = game(&[(&late, &[])], &[]).unwrap();
     near(figures.freezes_per_min, 1.0);
     assert!(figures.frozen_s_per_min > 59.0);
     near(figures.interpolation_needed_ms, 300.0);
@@ -78,7 +78,7 @@ fn a_late_snapshot_does_not_end_a_freeze_that_it_is_too_old_for() {
 #[test]
 fn what_never_comes_again_freezes_to_the_end() {
     let dead = snapshots(60_000, |number| (number < 600).then_some(0));
-    let figures = game(&[(&dead, &[])]).unwrap();
+    let figures = game(&[(&dead, &[])], &[]).unwrap();
     near(figures.freezes_per_min, 1.0);
     near(figures.frozen_s_per_min, 29.93);
     near(figures.view_age_ms.max, 30_050.0);
@@ -93,7 +93,7 @@ fn the_age_of_inputs_is_taken_at_the_servers_steps() {
             ..MessageRecord::due(Time::from_millis(number * 20))
         })
         .collect();
-    let figures = game(&[(&run, &inputs)]).unwrap();
+    let figures = game(&[(&run, &inputs)], &[]).unwrap();
     // At 0 ms it is of 0 ms, at 50 ms of 20 ms, at 100 ms of 80 ms, …
     near(figures.input_age_ms.max, 30.0);
     near(figures.input_age_ms.p50, 20.0);
@@ -111,7 +111,7 @@ fn rollback_counts_the_frames_beyond_the_input_delay() {
         arrived: Some(Time::from_millis(116)),
         ..MessageRecord::due(Time::from_millis(100))
     };
-    let figures = game(&[(&run, &[input])]).unwrap();
+    let figures = game(&[(&run, &[input])], &[]).unwrap();
     let frames = figures.rollback_frames.unwrap();
     // 10 ms and 16 ms are foreseen; 60 ms are 44 too many: three frames. One is lost.
     assert_eq!(
@@ -130,7 +130,7 @@ fn events_and_voice_that_never_came_count_as_late() {
     };
     run.events = vec![event(Some(40)), event(None)];
     run.voice = [Some(150), Some(151), None, Some(1)].map(event).to_vec();
-    let figures = game(&[(&run, &[])]).unwrap();
+    let figures = game(&[(&run, &[])], &[]).unwrap();
     let events = figures.event_ms.unwrap();
     assert_eq!((events.p50, events.p99), (Some(40.0), None));
     near(figures.voice_late.unwrap(), 0.5);
@@ -139,7 +139,7 @@ fn events_and_voice_that_never_came_count_as_late() {
 #[test]
 fn a_run_that_is_cut_reports_what_was_played_alone() {
     let cut = snapshots(60_000, |number| (number < 100).then_some(0));
-    let figures = game(&[(&cut.until(Time::from_secs(5)), &[])]).unwrap();
+    let figures = game(&[(&cut.until(Time::from_secs(5)), &[])], &[]).unwrap();
     near(figures.freezes_per_min, 0.0);
 }
 

@@ -16,7 +16,7 @@ use super::{Metric, Statistic};
      \"freezes\", \"longest freeze\", \"recovery first\", \"recovery last\", \"episodes\", \
      \"episodes 500 ms\", \"worst episode\", \"worst recovery\", \"overhead\", \
      \"cpu per message\", \"bytes per player-hour\", \"money per player-hour\"; of a game \"view freezes\", \"view frozen\", \"interpolation needed\", \
-     \"view age p99\", \"input age p99\", \"event p99\", \"rollback p99\", \"rollback stalled\", \
+     \"view freezes at 100 ms\" (any delay), \"view age p99\", \"input age p99\", \"event p99\", \"event within 300 ms\", \"rollback p99\", \"rollback stalled\", \
      \"voice late\"; of traffic that is not echoed \"throughput up\", \"throughput down\""
 )]
 pub struct UnknownMetric {
@@ -54,10 +54,23 @@ const DISTRIBUTIONS: [(&str, OfStatistic); 7] = [
     ("rollback", Metric::Rollback),
 ];
 
+/// The metric that is counted at a limit in milliseconds.
+type OfLimit = fn(u32) -> Metric;
+
+/// What is counted within, or at, a limit in milliseconds that follows its name.
+const LIMITED: [(&str, OfLimit); 4] = [
+    ("within ", Metric::Within),
+    ("event within ", Metric::EventWithin),
+    ("view freezes at ", Metric::ViewFreezesAt),
+    ("view freezes per min at ", Metric::ViewFreezesAt),
+];
+
 /// Reads a metric from lower-case words with one blank between them.
 fn parse_words(words: &str) -> Option<Metric> {
-    if let Some(limit) = words.strip_prefix("within ") {
-        return whole_millis(limit.parse().ok()?).map(Metric::Within);
+    for (name, metric) in LIMITED {
+        if let Some(limit) = words.strip_prefix(name) {
+            return whole_millis(limit.parse().ok()?).map(metric);
+        }
     }
     let named = DISTRIBUTIONS.iter().find_map(|&(name, metric)| {
         let rest = words.strip_prefix(name)?.trim_start();

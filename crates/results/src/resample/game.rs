@@ -7,6 +7,8 @@ use crate::metric::{Metric, Statistic};
 use crate::record::MessageRecord;
 use crate::within::share;
 
+use super::Cut;
+
 /// Quantiles of the delay of events that are worked out for every draw.
 const QUANTILES: [Statistic; 3] = [Statistic::P50, Statistic::P90, Statistic::P99];
 
@@ -28,16 +30,16 @@ pub(super) struct GameUnits {
     stalled: Option<Vec<(u64, u64)>>,
 }
 
-/// What one run brings, and what finds the unit of an instant in it.
-pub(super) struct GameRun<'a, F> {
+/// What one run brings, and the units that it was cut into.
+pub(super) struct GameRun<'a> {
     pub(super) game: &'a GameRecords,
     pub(super) inputs: &'a [MessageRecord],
-    pub(super) unit_at: F,
+    pub(super) cut: Cut,
 }
 
 impl GameUnits {
     /// Of runs that have so many `units` together.
-    pub(super) fn new<F: Fn(u64) -> u64>(runs: &[GameRun<'_, F>], units: usize) -> Self {
+    pub(super) fn new(runs: &[GameRun<'_>], units: usize) -> Self {
         let mut game = Self {
             played: vec![0; units],
             frozen: vec![(0, 0); units],
@@ -48,13 +50,13 @@ impl GameUnits {
         for GameRun {
             game: run,
             inputs,
-            unit_at,
+            cut,
         } in runs
         {
             let delay = nanos(run.terms.interpolation);
             let (mut begun, played) = (0, nanos(run.played));
             for tooth in behind(run) {
-                let unit = unit_at(tooth.ends) as usize;
+                let unit = cut.unit_at(tooth.ends);
                 game.add_tooth(tooth, delay, unit);
                 game.played[unit] += tooth.ends - begun;
                 begun = tooth.ends;
@@ -64,16 +66,16 @@ impl GameUnits {
             if let Some(rollback) = run.terms.rollback {
                 let stalled = game.stalled.get_or_insert_with(|| vec![(0, 0); units]);
                 for (at, frames) in rolled_back(run, inputs, rollback) {
-                    let unit = &mut stalled[unit_at(at.as_nanos()) as usize];
+                    let unit = &mut stalled[cut.unit_at(at.as_nanos())];
                     unit.0 += u64::from(rollback.stalls(frames));
                     unit.1 += 1;
                 }
             }
             for event in &run.events {
-                let unit = unit_at(event.at.as_nanos());
+                let unit = cut.unit_at(event.at.as_nanos());
                 match event.arrived {
                     Some(at) => events.push((nanos(at.since(event.at)), unit as u32)),
-                    None => game.lost[unit as usize] += 1,
+                    None => game.lost[unit] += 1,
                 }
             }
         }

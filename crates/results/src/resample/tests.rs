@@ -18,13 +18,14 @@ fn run(seconds: u64, rtt_ms: impl Fn(u64) -> u64) -> Vec<MessageRecord> {
 }
 
 fn drawn(records: &[MessageRecord]) -> Option<Resamples> {
-    resamples(&[one(records)], &[50, 120])
+    resamples(&[one(records)], &[Metric::Within(50), Metric::Within(120)])
 }
 
 fn one(records: &[MessageRecord]) -> Drawn<'_> {
     let episodes = episodes(records, Duration::from_millis(150), &[]);
     Drawn {
         records,
+        episodes_500ms_s: Vec::new(),
         episodes_s: episodes.iter().map(|episode| episode.start_s).collect(),
         lag: Some(lag_of(
             records,
@@ -35,6 +36,7 @@ fn one(records: &[MessageRecord]) -> Drawn<'_> {
         overhead: Some(1.5),
         cost: None,
         game: None,
+        flows: None,
     }
 }
 
@@ -80,7 +82,7 @@ fn the_worst_unit_is_known_of_what_adds_up() {
         record.returned = None;
     }
     let units: Vec<_> = runs.iter().map(|records| one(records)).collect();
-    let worst = resamples(&units, &[50]).unwrap().worst_unit;
+    let worst = resamples(&units, &[Metric::Within(50)]).unwrap().worst_unit;
     let intended = 6.0 * 200.0;
     let near = |metric: &str, expected: f64| {
         assert!(

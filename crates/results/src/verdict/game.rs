@@ -15,8 +15,9 @@ fn ranked(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
     let (name, feels) = (&lane.lane, feels(lane));
     if !ranking.is_distinguished {
         return format!(
-            "{name} does best, {feels}, but this run is too short to tell lanes apart: play at \
-             least five seeds{}",
+            "{name} {}: {feels}, but this run is too short to tell lanes apart: play at least \
+             five seeds{}",
+            least(lane),
             undecided_clause(bench, &[lane], "; ")
         );
     }
@@ -40,6 +41,15 @@ fn ranked(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
         cost(lane),
         budgets(bench, lane)
     )
+}
+
+/// By what a lane leads where nothing is known of chance.
+fn least(lane: &Lane) -> &'static str {
+    if Metric::RollbackStalled.of(lane).is_some() {
+        "made the game wait least"
+    } else {
+        "needed the least interpolation"
+    }
 }
 
 /// What a player feels of a lane.

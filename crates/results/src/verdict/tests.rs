@@ -213,6 +213,56 @@ fn who_misses_a_budget_is_not_recommended_while_others_may_meet_it() {
     assert!(text.contains("enet"), "{text}");
 }
 
+/// That the longest round trip of this run was too long says nothing of the next one.
+#[test]
+fn a_fact_of_the_run_leaves_no_lane_out() {
+    let mut document = sample_document();
+    document.lanes = vec![
+        lane("kcp", true, 1.5, late_each(6_000, 900)),
+        lane("enet", true, 1.2, late_each(20, 400)),
+    ];
+    document.budgets = evaluate(
+        &[Budget::new(Metric::Rtt(Statistic::Max), 500.0)],
+        &document.lanes,
+    );
+    let sentence = verdict(&document);
+    assert!(
+        sentence.starts_with("kcp does best: it keeps 99.98 %")
+            && sentence.ends_with("and misses a budget in this run."),
+        "{sentence}"
+    );
+}
+
+/// Who is left out for a lane that in turn is left out is not said to be worse than the
+/// best, who was not shown to surpass it.
+#[test]
+fn who_is_left_out_for_another_than_the_best_is_named() {
+    let mut document = sample_document();
+    document.budgets.clear();
+    let lanes = ["kcp", "enet", "tcp"].map(|name| lane(name, true, 1.5, late_each(500, 400)));
+    let field: Vec<&Lane> = lanes.iter().collect();
+    let figures = usual_figures(&document);
+    let bench = |beaten: &[(Metric, &'static str, &'static str)]| Bench {
+        document: &document,
+        figures,
+        beaten: beaten.iter().copied().collect(),
+        comparable: BTreeSet::from([("kcp", "enet"), ("kcp", "tcp"), ("enet", "tcp")]),
+    };
+    let chain = bench(&[(figures[0], "enet", "tcp"), (figures[2], "kcp", "enet")]);
+    let ranking = chain.rank(&field).unwrap();
+    let sentence = words::best(&chain, &ranking);
+    assert!(
+        sentence.starts_with("kcp does best")
+            && sentence.ends_with(
+                "; tcp, which another lane surpasses, is not shown to do worse than kcp"
+            ),
+        "{sentence}"
+    );
+    let plain = bench(&[(figures[0], "kcp", "tcp"), (figures[2], "kcp", "enet")]);
+    let sentence = words::best(&plain, &plain.rank(&field).unwrap());
+    assert!(!sentence.contains("surpasses"), "{sentence}");
+}
+
 #[test]
 fn lanes_of_one_share_are_distinguished_by_their_slowest() {
     let lanes = vec![

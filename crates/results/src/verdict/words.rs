@@ -10,20 +10,34 @@ pub(super) fn best(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
     reliable(bench, ranking) + &unplaced_clause(ranking)
 }
 
-/// Which lanes vary too much to say where they stand.
+/// Which lanes vary too much to say where they stand, and which are left out for others
+/// than the best.
 pub(super) fn unplaced_clause(ranking: &Ranking<'_>) -> String {
-    if ranking.unplaced.is_empty() {
-        return String::new();
+    let mut clauses = Vec::new();
+    if !ranking.unplaced.is_empty() {
+        let varies = if ranking.unplaced.len() == 1 {
+            "varies"
+        } else {
+            "vary"
+        };
+        clauses.push(format!(
+            "; {} {varies} too much from seed to seed to be placed",
+            listed(&ranking.unplaced)
+        ));
     }
-    let varies = if ranking.unplaced.len() == 1 {
-        "varies"
-    } else {
-        "vary"
-    };
-    format!(
-        "; {} {varies} too much from seed to seed to be placed",
-        listed(&ranking.unplaced)
-    )
+    if !ranking.unsettled.is_empty() {
+        let are = if ranking.unsettled.len() == 1 {
+            "is"
+        } else {
+            "are"
+        };
+        clauses.push(format!(
+            "; {}, which another lane surpasses, {are} not shown to do worse than {}",
+            listed(&ranking.unsettled),
+            listed(&all(ranking))
+        ));
+    }
+    clauses.concat()
 }
 
 fn reliable(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
@@ -47,6 +61,12 @@ fn reliable(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
     let cost = cost(ranking.best);
     let budgets = budgets(bench);
     match bench.budgets_of(ranking.best) {
+        Some(Decision::Missed) if !bench.is_known_to_miss_budget(ranking.best) => {
+            format!(
+                "{name} does best: it keeps {share} of messages {within}{lead}{cost}, and misses a \
+                 budget in this run"
+            )
+        }
         Some(Decision::Missed) => format!(
             "no reliable lane is shown to meet {budgets}; {name} comes nearest with {share} of \
              messages {within}{lead}{cost}"
@@ -131,7 +151,7 @@ fn several(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
             "{names} cannot be told apart by this run{}",
             undecided_clause(bench, &undecided, "; ")
         )
-    } else if bench.budgets_of(ranking.best).is_some() {
+    } else if bench.is_known_to_miss_budget(ranking.best) {
         format!(
             "no reliable lane is shown to meet {budgets}; {names} come nearest and cannot be told \
              apart by this run"

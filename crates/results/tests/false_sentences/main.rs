@@ -11,11 +11,12 @@
 //! and `--nocapture` prints the rates. What each of these tests would notice, and
 //! the rates of the procedure before, stand in docs/false-sentences.md.
 
+mod games;
 mod model;
 
 use lagometer_results::{
     Budget, Decision, Document, Lane, MessageRecord, Metric, SeedRun, Statistic,
-    TransportProperties, evaluate, figures, limits_ms, verdict,
+    TransportProperties, asked, evaluate, figures, verdict,
 };
 use model::{
     Conditions, ERRATIC, FIVE_SEEDS, KIND, Kind, LAG_THRESHOLD, LIMIT_MS, LOSS, MANY, NEARLY_ALIKE,
@@ -38,8 +39,8 @@ fn lanes(kind: &Kind, run: u64) -> Vec<Lane> {
     lanes_with(kind, run, &[])
 }
 
-/// Lanes of which shares within further limits are known.
-fn lanes_with(kind: &Kind, run: u64, limits_ms: &[u32]) -> Vec<Lane> {
+/// Lanes of which what budgets ask for is known, too.
+fn lanes_with(kind: &Kind, run: u64, asked: &[Metric]) -> Vec<Lane> {
     (0..kind.lanes)
         .map(|lane| {
             let records = kind.records(run, lane);
@@ -47,7 +48,7 @@ fn lanes_with(kind: &Kind, run: u64, limits_ms: &[u32]) -> Vec<Lane> {
                 .zip(&records)
                 .map(|(seed, records): (u64, &Vec<MessageRecord>)| SeedRun::of(seed, records))
                 .collect();
-            let figures = figures(&runs, limits_ms, Some(LAG_THRESHOLD));
+            let figures = figures(&runs, asked, Some(LAG_THRESHOLD));
             Lane {
                 properties: (kind.conditions == Conditions::Loss).then(unreliable),
                 ..figures.into_lane(&name_of(lane), "kcp")
@@ -172,9 +173,9 @@ fn said_of_quantiles(what: &str, kind: &Kind, times: f64, runs: u64) -> [(f64, f
         let limit = (kind.true_quantile(0, per_mille) * times).round();
         Budget::new(Metric::Rtt(statistic), limit)
     });
-    let limits = limits_ms(&budgets);
+    let asked = asked(&budgets);
     let (found, runs) = rates::<6>(runs, |run| {
-        let lanes = lanes_with(kind, run, &limits);
+        let lanes = lanes_with(kind, run, &asked);
         let mut said = [false; 6];
         for (nth, budget) in budgets.iter().enumerate() {
             // Each by itself, so that the others leave it the whole chance.
