@@ -224,7 +224,9 @@ pub(super) fn seed_cost(resolved: &Resolved, outcome: &LaneOutcome) -> Option<Se
 pub(super) fn overhead(outcomes: &[&LaneOutcome]) -> Option<f64> {
     let sum = |of: fn(&LaneOutcome) -> u64| outcomes.iter().map(|outcome| of(outcome)).sum::<u64>();
     let payload_bytes = sum(|outcome| outcome.payload_bytes);
-    let bytes = sum(|outcome| outcome.wire.bytes);
+    // What is sent while the last echoes are waited for is no game's: how long that is
+    // hangs on what was lost last.
+    let bytes = sum(|outcome| outcome.wire.play.up + outcome.wire.play.down);
     (payload_bytes > 0).then(|| bytes as f64 / payload_bytes as f64)
 }
 

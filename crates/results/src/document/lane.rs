@@ -306,7 +306,8 @@ pub struct Wire {
     pub packets: u64,
     /// Bytes offered to the link, IP and UDP/TCP headers included.
     pub bytes: u64,
-    /// Bytes over payload bytes of all intended messages and echoes sent.
+    /// Bytes of the time of play over payload bytes of all intended messages and echoes
+    /// sent.
     pub overhead: f64,
     /// Packets offered client to server.
     pub up_packets: u64,
