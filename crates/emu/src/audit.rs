@@ -42,7 +42,8 @@ pub struct Audit {
     pub waiting: String,
     /// How the router's thread was scheduled: `real-time`, `ordinary`.
     pub precedence: String,
-    /// Share of one core the router's thread used, per cent.
+    /// Share of one core the router's thread used, per cent: 0 by a clock that stands
+    /// still while anybody computes.
     pub router_cpu_pct: f64,
     /// From when a packet was due to when the host had taken it, in
     /// microseconds.
@@ -111,8 +112,10 @@ pub struct WayAudit {
     /// Packets the receiving host would not take, though undamaged.
     pub lost_after: u64,
     /// CPU time that the kernel used for handing packets over to the receiving host:
-    /// its protocols' work up to the socket, and what they sent in answer at once.
-    pub kernel_used: Duration,
+    /// its protocols' work up to the socket, and what they sent in answer at once. Not known
+    /// where the router always sleeps, for a clock that stands still while anybody
+    /// computes.
+    pub kernel_used: Option<Duration>,
     /// From when a packet was due to when the host had taken it, in microseconds.
     pub release_error_us: Spread,
     /// The error by the kernel's stamps, see [`Audit::outside_error_us`].

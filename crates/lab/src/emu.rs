@@ -218,9 +218,10 @@ fn charge(run: &mut LaneRun, audit: &LaneAudit) {
     if let LaneRun::Played(outcome) | LaneRun::Cut(outcome, _) = run
         && let Some(cost) = &mut outcome.cost
     {
-        cost.kernel_cpu = Some(audit.up.kernel_used + audit.down.kernel_used);
+        let ways = [audit.up.kernel_used, audit.down.kernel_used];
+        cost.kernel_cpu = ways.into_iter().flatten().reduce(|up, down| up + down);
         // What goes up is delivered to the server.
-        cost.server_cpu += audit.up.kernel_used;
+        cost.server_cpu += audit.up.kernel_used.unwrap_or_default();
     }
 }
 

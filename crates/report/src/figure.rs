@@ -223,7 +223,7 @@ impl Figure {
             Self::HeadOfLine => {
                 "Share of all delay above the median that complete messages spent waiting for an earlier one."
             }
-            Self::Cpu => "CPU time for each message, both ends, with the kernel's share where it is known, else the user time and system calls of the lane's own threads; depends on the machine.",
+            Self::Cpu => "CPU time for each message, both ends, with the kernel's share where it is known, else that of the lane's own threads alone, their system calls included; depends on the machine.",
             Self::ViewFreezes => "How often in a minute the view froze: the newest snapshot was older than the interpolation delay, so that there was nothing to show next.",
             Self::ViewFrozen => "Seconds of a minute in which the view was frozen.",
             Self::InterpolationNeeded => "The least interpolation delay with which the view would have frozen at most once a minute.",

@@ -37,10 +37,13 @@ pub(crate) fn emulator(audit: &Audit) -> String {
             factor(seen.max),
         )
     });
+    let router_cpu = audit.router_cpu_pct.map_or_else(String::new, |used| {
+        format!(" on {} % of a core", factor(used))
+    });
     format!(
         "{}: packets released {} µs late (p50), {} µs (p99), {} µs at worst{outside}; mean delay {} ms \
-         of {} ms asked, loss {} % of {} %, {lost}; the router slept and {} at {} precedence on {} \
-         % of a core, over {}",
+         of {} ms asked, loss {} % of {} %, {lost}; the router slept and {} at {} \
+         precedence{router_cpu}, over {}",
         if audit.valid {
             "within its band"
         } else {
@@ -59,7 +62,6 @@ pub(crate) fn emulator(audit: &Audit) -> String {
             _ => "never spun",
         },
         audit.precedence,
-        factor(audit.router_cpu_pct),
         match audit.device.as_str() {
             "tun" => "TUN devices",
             "relay" => "a relay of UDP datagrams",
@@ -78,4 +80,27 @@ pub(crate) fn machine(document: &Document, noise: &Noise) -> String {
         factor(noise.steal_pct),
         milliseconds(lagometer_results::noise_ms(document)),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is said of an emulator whose router waited so.
+    fn said(waiting: &str, change: impl FnOnce(&mut Audit)) -> String {
+        let mut audit = Audit {
+            waiting: waiting.to_owned(),
+            device: "tun".to_owned(),
+            ..Audit::default()
+        };
+        change(&mut audit);
+        emulator(&audit)
+    }
+
+    #[test]
+    fn a_share_of_a_core_that_is_not_known_is_not_said() {
+        assert!(!said("sleep", |_| {}).contains("of a core"));
+        let known = said("hybrid", |audit| audit.router_cpu_pct = Some(20.5));
+        assert!(known.contains("on 20.5 % of a core"), "{known}");
+    }
 }

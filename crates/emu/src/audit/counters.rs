@@ -10,6 +10,7 @@ use super::outside::Outside;
 use super::spread::Durations;
 use super::{Audit, Band, Figures, LaneAudit, WayAudit};
 use crate::device_counters::DeviceCounters;
+use crate::router::Waiting;
 use crate::router::hold::Held;
 
 /// Everything the router writes down, from an instant on.
@@ -65,6 +66,14 @@ pub(crate) struct Circumstances {
     /// For each lane its name, and what the devices of local and remote host
     /// counted.
     pub(crate) lanes: Vec<(String, [DeviceCounters; 2])>,
+}
+
+impl Circumstances {
+    /// Whether the router looked at the CPU time of each packet: not where it always
+    /// sleeps.
+    fn has_kernel_time(&self) -> bool {
+        self.waiting != Waiting::Sleep.name()
+    }
 }
 
 impl AuditCounters {
@@ -133,10 +142,14 @@ impl AuditCounters {
             .zip(&circumstances.lanes)
             .map(|([up, down], (lane, [local, remote]))| {
                 let seen = seen.next();
+                let way = |way: &DirectionCounters, host, seen| WayAudit {
+                    kernel_used: circumstances.has_kernel_time().then_some(way.kernel_used),
+                    ..way.audit(host, seen)
+                };
                 LaneAudit {
                     lane: lane.clone(),
-                    up: up.audit(*local, seen.map(|seen| &seen[0])),
-                    down: down.audit(*remote, seen.map(|seen| &seen[1])),
+                    up: way(up, *local, seen.map(|seen| &seen[0])),
+                    down: way(down, *remote, seen.map(|seen| &seen[1])),
                 }
             })
             .collect();
@@ -323,7 +336,7 @@ impl DirectionCounters {
             lost_before,
             lost_in_router: self.lost_in_router,
             lost_after: self.lost_after,
-            kernel_used: self.kernel_used,
+            kernel_used: Some(self.kernel_used),
             release_error_us: self.release_error.in_micros(),
             outside_error_us: outside.map(|seen| seen.error.in_micros()),
             unseen: outside.map_or(0, |seen| seen.unseen),

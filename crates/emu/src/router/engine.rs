@@ -418,8 +418,8 @@ impl Engine {
     }
 
     /// How much of a core's time the thread has used, for what is asked with every
-    /// packet: nothing where it always sleeps, on a clock by which computing takes no
-    /// time. It costs a system call.
+    /// packet: 0 where it always sleeps, on a clock by which computing takes no time, and
+    /// the audit does not pass it on. It costs a system call.
     fn used_now(&self) -> Duration {
         match self.waiting {
             Waiting::Sleep => Duration::ZERO,

@@ -104,6 +104,10 @@ fn never_early() {
         assert_eq!(audit.waiting, waiting.name());
         assert_eq!(audit.release_error_us.count, 20);
         assert!(audit.router_cpu_pct > 0.0);
+        // Whoever always sleeps does so for a clock on which computing takes no time.
+        let kernel_used = audit.lanes[0].up.kernel_used;
+        let is_known = kernel_used.map(|used| !used.is_zero());
+        assert_eq!(is_known, (waiting != Waiting::Sleep).then_some(true));
     }
 }
 

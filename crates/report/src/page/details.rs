@@ -158,7 +158,7 @@ fn messages(lane: &Lane) -> Vec<(String, String)> {
     if let Some(cpu) = lane.cpu_ns_per_message {
         let what = match lane.kernel_cpu_ns_per_message {
             Some(_) => "CPU per message",
-            None => "user time and system calls per message",
+            None => "CPU of the lane's own threads per message",
         };
         lines.push((
             what.to_owned(),

@@ -150,15 +150,15 @@ fn columns_that_fit(
 /// The heading of a figure's column. CPU time is taken from that of a lane's threads
 /// alone, which is all that is known where the kernel's share is not known.
 fn heading(figure: Figure, groups: &[Group<'_>]) -> String {
-    if figure == Figure::Cpu && is_user_time(groups) {
-        "user time".to_owned()
+    if figure == Figure::Cpu && is_of_threads_alone(groups) {
+        "thread cpu".to_owned()
     } else {
         figure.heading()
     }
 }
 
 /// Whether CPU times of any lane are without what the kernel does beside its threads.
-fn is_user_time(groups: &[Group<'_>]) -> bool {
+fn is_of_threads_alone(groups: &[Group<'_>]) -> bool {
     let mut lanes = groups.iter().flat_map(|group| &group.lanes);
     lanes.any(|lane| lane.cpu_ns_per_message.is_some() && lane.kernel_cpu_ns_per_message.is_none())
 }

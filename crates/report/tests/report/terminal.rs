@@ -71,7 +71,7 @@ fn colour_adds_nothing_but_escapes() {
 }
 
 #[test]
-fn cpu_without_the_kernels_share_is_called_user_time() {
+fn cpu_without_the_kernels_share_is_called_thread_cpu() {
     let wide = Terminal {
         width: 200,
         colour: false,
@@ -79,13 +79,13 @@ fn cpu_without_the_kernels_share_is_called_user_time() {
     let mut document = document(&LANES[2..4], 30, &[1]);
     let text = table(&document, wide);
     assert!(
-        text.contains(" cpu ") && !text.contains("user time"),
+        text.contains("  cpu ") && !text.contains("thread cpu"),
         "{text}"
     );
     document.lanes[1].kernel_cpu_ns_per_message = None;
     let text = table(&document, wide);
     assert!(
-        !text.contains(" cpu ") && text.contains("user time"),
+        !text.contains("  cpu ") && text.contains("thread cpu"),
         "{text}"
     );
 }

@@ -19,8 +19,10 @@ pub struct Audit {
     pub waiting: String,
     /// How the router's thread was scheduled: `real-time`, `ordinary`.
     pub precedence: String,
-    /// Share of one core that the router's thread used, per cent.
-    pub router_cpu_pct: f64,
+    /// Share of one core that the router's thread used, per cent. Absent on a clock that
+    /// stands still while anybody computes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub router_cpu_pct: Option<f64>,
     /// From when a packet was due to when the host had taken it,
     /// microseconds.
     pub release_error_us: AuditSpread,

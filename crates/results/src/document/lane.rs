@@ -83,8 +83,8 @@ pub struct Lane {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<PlayerCost>,
     /// CPU time for each message, both ends; depends on the machine. With the kernel's
-    /// share where `kernel_cpu_ns_per_message` says how much that is; else the user time
-    /// and the system calls of the lane's own threads alone.
+    /// share where `kernel_cpu_ns_per_message` says how much that is; else of the
+    /// lane's own threads alone, their system calls included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ns_per_message: Option<f64>,
     /// Of it, what the kernel used beside the lane's threads for delivering its packets:

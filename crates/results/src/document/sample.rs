@@ -288,7 +288,7 @@ fn sample_audit() -> Audit {
         device: "tun".to_owned(),
         waiting: "hybrid".to_owned(),
         precedence: "real-time".to_owned(),
-        router_cpu_pct: 20.5,
+        router_cpu_pct: Some(20.5),
         release_error_us: spread,
         outside_error_us: Some(spread),
         wake_late_us: spread,

@@ -1,6 +1,6 @@
 //! The emulator's audit as the document has it.
 
-use lagometer_emu::{Audit, Figures, Spread, WayAudit};
+use lagometer_emu::{Audit, Figures, Spread, Waiting, WayAudit};
 use lagometer_results as document;
 
 /// The audit, without what only the emulator's own tests ask for.
@@ -11,7 +11,9 @@ pub(super) fn of(audit: &Audit) -> document::Audit {
         device: audit.device.clone(),
         waiting: audit.waiting.clone(),
         precedence: audit.precedence.clone(),
-        router_cpu_pct: rounded(audit.router_cpu_pct),
+        // In a guest, where the router always sleeps, computing takes no time.
+        router_cpu_pct: (audit.waiting != Waiting::Sleep.name())
+            .then(|| rounded(audit.router_cpu_pct)),
         release_error_us: spread(audit.release_error_us),
         outside_error_us: audit.outside_error_us.map(spread),
         wake_late_us: spread(audit.wake_late_us),
