@@ -120,7 +120,7 @@ pub struct WayAudit {
     pub release_error_us: Spread,
     /// The error by the kernel's stamps, see [`Audit::outside_error_us`].
     pub outside_error_us: Option<Spread>,
-    /// Packets that could not be followed by the kernel's stamps.
+    /// Delivered packets that could not be followed by the kernel's stamps.
     pub unseen: u64,
     /// What the link asked for.
     pub asked: Figures,

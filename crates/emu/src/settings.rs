@@ -121,7 +121,7 @@ pub(crate) fn finish(
     };
     let finished = router.stop()?;
     // It is over when the router is.
-    let outside = watch.and_then(Watch::finish);
+    let outside = watch.map(Watch::finish);
     let audit_counters = finished.outcome.map_err(|source| Error::System {
         doing: "routing packets".to_owned(),
         source,

@@ -28,15 +28,7 @@ pub(crate) fn emulator(audit: &Audit) -> String {
         1 => "1 packet lost by accident".to_owned(),
         more => format!("{more} packets lost by accident"),
     };
-    let outside = audit.outside_error_us.map_or_else(String::new, |seen| {
-        format!(
-            "; by the kernel's stamps, from sent to arrived, {} µs off (p50), {} µs (p99), {} µs \
-             at worst",
-            factor(seen.p50),
-            factor(seen.p99),
-            factor(seen.max),
-        )
-    });
+    let outside = by_the_stamps(audit);
     let router_cpu = audit.router_cpu_pct.map_or_else(String::new, |used| {
         format!(" on {} % of a core", factor(used))
     });
@@ -70,6 +62,22 @@ pub(crate) fn emulator(audit: &Audit) -> String {
     )
 }
 
+/// What the kernel's stamps say, as the end of a sentence, or that there are none. On a
+/// clock that stands still while anybody computes they would have nothing to say.
+fn by_the_stamps(audit: &Audit) -> String {
+    match audit.outside_error_us {
+        Some(seen) => format!(
+            "; by the kernel's stamps, from sent to arrived, {} µs off (p50), {} µs (p99), {} µs \
+             at worst",
+            factor(seen.p50),
+            factor(seen.p99),
+            factor(seen.max),
+        ),
+        None if audit.waiting == "sleep" => String::new(),
+        None => ", by its own clock alone, not audited by the kernel's stamps".to_owned(),
+    }
+}
+
 /// The machine's noise floor, and what cannot be distinguished below it.
 pub(crate) fn machine(document: &Document, noise: &Noise) -> String {
     format!(
@@ -84,6 +92,8 @@ pub(crate) fn machine(document: &Document, noise: &Noise) -> String {
 
 #[cfg(test)]
 mod tests {
+    use lagometer_results::AuditSpread;
+
     use super::*;
 
     /// What is said of an emulator whose router waited so.
@@ -95,6 +105,18 @@ mod tests {
         };
         change(&mut audit);
         emulator(&audit)
+    }
+
+    #[test]
+    fn hosts_that_could_not_be_tapped_are_said_to_be_not_audited_by_stamps() {
+        let words = "not audited by the kernel's stamps";
+        assert!(said("hybrid", |_| {}).contains(words));
+        let tapped = said("hybrid", |audit| {
+            audit.outside_error_us = Some(AuditSpread::default());
+        });
+        assert!(!tapped.contains(words), "{tapped}");
+        // Where computing takes no time stamps have nothing to say.
+        assert!(!said("sleep", |_| {}).contains(words));
     }
 
     #[test]

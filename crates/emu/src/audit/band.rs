@@ -16,6 +16,9 @@ pub struct Band {
     pub outside_p50_us: f64,
     /// 99th percentile of the error by the kernel's stamps, in microseconds.
     pub outside_p99_us: f64,
+    /// Share of a direction's delivered packets that the kernel's stamps may not have
+    /// followed, per cent, where hosts are tapped.
+    pub unseen_pct: f64,
     /// How far realised and asked mean delay may be apart, in milliseconds.
     pub mean_delay_ms: f64,
     /// How far realised and asked loss may be apart, in percentage points.
@@ -30,13 +33,16 @@ impl Default for Band {
     /// transports, whose delays are tens of milliseconds: a tenth of a millisecond in
     /// the middle, one at the edge, one packet in ten thousand, and no absence as long
     /// as the shortest intervals of a game, some of which are 15 ms. By the kernel's
-    /// stamps, in which the router's waking is, twice to three times as much.
+    /// stamps, in which the router's waking is, twice to three times as much. If more
+    /// than a hundredth of the packets had no stamps, nobody would know whether the
+    /// 99th percentile is within its limit.
     fn default() -> Self {
         Self {
             release_p50_us: 100.0,
             release_p99_us: 1000.0,
             outside_p50_us: 300.0,
             outside_p99_us: 2000.0,
+            unseen_pct: 1.0,
             mean_delay_ms: 0.2,
             loss_points: 0.01,
             absence_ms: 10.0,
@@ -47,6 +53,10 @@ impl Default for Band {
 /// A way with fewer packets has no 99th percentile and no mean of its own: one packet
 /// would be them. It is in those of all ways together.
 const JUDGED_ALONE: u64 = 200;
+
+/// So few packets without stamps are no share of a way, as long as it has others: a
+/// hundredth of [`JUDGED_ALONE`].
+const FEW_UNSEEN: u64 = 2;
 
 /// A rule for each way: what is held, in which unit, against which limit.
 struct Rule {
@@ -109,7 +119,7 @@ impl Band {
     }
 
     /// The rules for each way.
-    fn rules(&self) -> [Rule; 7] {
+    fn rules(&self) -> [Rule; 8] {
         let rule = |what, unit, limit, of| Rule {
             what,
             unit,
@@ -143,6 +153,12 @@ impl Band {
                 "ms",
                 self.absence_ms,
                 |way| way.outside_error_us.map(|it| it.max / 1000.0),
+            ),
+            rule(
+                "share of packets that the kernel's stamps did not follow",
+                "%",
+                self.unseen_pct,
+                unseen_pct,
             ),
             rule(
                 "mean delay differs from what was asked by",
@@ -189,6 +205,21 @@ impl Rule {
 
 fn beyond(what: &str, value: f64, limit: f64, unit: &str) -> String {
     format!("{what} {value:.2} {unit}, more than {limit} {unit}")
+}
+
+/// Share of a way's delivered packets that the kernel's stamps did not follow, per cent;
+/// nothing where hosts are not tapped or nothing was delivered, and where it is a packet
+/// or two beside others that were followed.
+///
+/// What was delivered is by the router's own counters: of packets that whoever follows
+/// them never received word of, it has counted none as unseen. A host may refuse damaged
+/// ones before a tap sees them.
+fn unseen_pct(way: &WayAudit) -> Option<f64> {
+    let followed = way.outside_error_us?.count;
+    let delivered = (followed + way.unseen).max(way.delivered.saturating_sub(way.damaged));
+    let unseen = delivered - followed;
+    let is_share = unseen > FEW_UNSEEN || followed == 0;
+    (unseen > 0 && is_share).then(|| 100.0 * unseen as f64 / delivered as f64)
 }
 
 /// A distribution that is large enough to be judged by itself.
@@ -250,6 +281,7 @@ mod tests {
         };
         WayAudit {
             packets: 1000,
+            delivered: 1000,
             release_error_us: all(10.0),
             outside_error_us: Some(all(60.0)),
             asked: figures,
@@ -273,7 +305,7 @@ mod tests {
     #[test]
     fn each_rule_is_broken_by_one_direction_of_one_lane() {
         type Change = fn(&mut WayAudit);
-        let changes: [(Change, &str); 7] = [
+        let changes: [(Change, &str); 8] = [
             (|way| way.release_error_us.p50 = 101.0, "median release"),
             (
                 |way| way.release_error_us.p99 = 1001.0,
@@ -305,6 +337,10 @@ mod tests {
                     });
                 },
                 "under way too long",
+            ),
+            (
+                |way| way.unseen = 11,
+                "share of packets that the kernel's stamps did not follow 1.09 %",
             ),
             (|way| way.realised.delay_ms.mean = 20.21, "mean delay"),
             (|way| way.realised.loss_pct = 0.02, "loss differs"),
@@ -353,6 +389,66 @@ mod tests {
         assert!(Band::default().faults(&audit).is_empty());
         late(&mut audit);
         assert_eq!(Band::default().faults(&audit).len(), 3);
+    }
+
+    /// Of a direction that delivered `delivered` packets, what the rule makes of it when
+    /// `followed` were followed and `unseen` were counted as not.
+    fn unseen_of(delivered: u64, followed: u64, unseen: u64) -> Vec<String> {
+        let audit = audit_of(|way| {
+            way.delivered = delivered;
+            way.unseen = unseen;
+            way.outside_error_us = Some(Spread {
+                count: followed,
+                ..all(60.0)
+            });
+        });
+        Band::default().faults(&audit)
+    }
+
+    #[test]
+    fn a_direction_that_the_stamps_did_not_follow_is_a_fault_however_few_its_packets() {
+        for (delivered, followed, unseen) in [(1000, 0, 1000), (1, 0, 1), (150, 1, 149)] {
+            let faults = unseen_of(delivered, followed, unseen);
+            assert!(faults[0].contains("did not follow"), "{faults:?}");
+        }
+    }
+
+    #[test]
+    fn packets_that_were_delivered_and_neither_followed_nor_counted_are_unseen() {
+        for (delivered, followed) in [(1000, 0), (1000, 980), (7, 0)] {
+            let faults = unseen_of(delivered, followed, 0);
+            assert!(faults[0].contains("did not follow"), "{faults:?}");
+        }
+    }
+
+    #[test]
+    fn a_hundredth_or_two_packets_beside_others_may_be_unseen() {
+        for (delivered, followed, unseen) in [(1000, 990, 10), (50, 48, 2), (3, 1, 2), (0, 0, 0)] {
+            assert_eq!(unseen_of(delivered, followed, unseen), [""; 0]);
+        }
+    }
+
+    #[test]
+    fn damaged_packets_that_a_host_refused_are_not_missed() {
+        let audit = audit_of(|way| {
+            way.damaged = 100;
+            way.outside_error_us = Some(Spread {
+                count: 900,
+                ..all(60.0)
+            });
+        });
+        assert_eq!(Band::default().faults(&audit), [""; 0]);
+    }
+
+    #[test]
+    fn without_taps_no_packet_is_missed() {
+        let mut audit = audit_of(|_| {});
+        audit.outside_error_us = None;
+        for lane in &mut audit.lanes {
+            lane.up.outside_error_us = None;
+            lane.down.outside_error_us = None;
+        }
+        assert_eq!(Band::default().faults(&audit), [""; 0]);
     }
 
     #[test]

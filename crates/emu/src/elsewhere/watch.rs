@@ -9,7 +9,7 @@ pub(crate) struct Watch(Permission);
 
 impl Watch {
     /// What was found of each way.
-    pub(crate) fn finish(self) -> Option<Vec<Outside>> {
+    pub(crate) fn finish(self) -> Vec<Outside> {
         match self.0 {}
     }
 }

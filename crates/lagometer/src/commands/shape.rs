@@ -136,7 +136,7 @@ fn in_a_line(audit: &Audit) -> String {
     let (asked, realised) = (&audit.asked, &audit.realised);
     format!(
         "audit: {}; {up} packets up and {down} down in {:.1} s; delay {:.2} of {:.2} ms asked, \
-         loss {:.2} of {:.2} %, {:.2} Mbit/s; released {:.0} us late (p50), {:.0} us (p99)",
+         loss {:.2} of {:.2} %, {:.2} Mbit/s; released {:.0} us late (p50), {:.0} us (p99){}",
         if audit.valid { "valid" } else { "NOT VALID" },
         audit.seconds,
         realised.delay_ms.mean,
@@ -146,6 +146,11 @@ fn in_a_line(audit: &Audit) -> String {
         realised.rate_mbit_per_s,
         audit.release_error_us.p50,
         audit.release_error_us.p99,
+        if audit.outside_error_us.is_none() && audit.waiting != Waiting::Sleep.name() {
+            "; not audited by the kernel's stamps"
+        } else {
+            ""
+        },
     )
 }
 

@@ -73,7 +73,7 @@ pub struct WayAudit {
     /// The error by the kernel's stamps, where there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside_error_us: Option<AuditSpread>,
-    /// Packets that could not be followed by the kernel's stamps.
+    /// Delivered packets that could not be followed by the kernel's stamps.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unseen: u64,
     /// What the link asked for.

@@ -22,6 +22,7 @@ pub(crate) struct Tapping {
 #[derive(Debug)]
 pub(crate) struct Watch {
     thread: JoinHandle<Vec<Outside>>,
+    lanes: usize,
 }
 
 /// How often taps are read. Their packets have been stamped, and wait.
@@ -38,13 +39,14 @@ impl Watch {
         let thread = thread::Builder::new()
             .name("audit".to_owned())
             .spawn(move || read_all(taps, lanes, &received))?;
-        Ok((Self { thread }, events))
+        Ok((Self { thread, lanes }, events))
     }
 
-    /// What was found of each way; nothing if the thread panicked. Waits for the
-    /// router's end.
-    pub(crate) fn finish(self) -> Option<Vec<Outside>> {
-        self.thread.join().ok()
+    /// What was found of each way; of each that nothing was seen, if the thread panicked.
+    /// Waits for the router's end.
+    pub(crate) fn finish(self) -> Vec<Outside> {
+        let nothing = || (0..self.lanes * 2).map(|_| Outside::new()).collect();
+        self.thread.join().unwrap_or_else(|_| nothing())
     }
 }
 
@@ -85,5 +87,21 @@ impl Tapping {
             (false, Side::Remote) => clock.arrived(way(Side::Local), fingerprint, tapped.at_ns),
             (false, Side::Local) => clock.arrived(way(Side::Remote), fingerprint, tapped.at_ns),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_watch_that_panicked_every_way_has_seen_nothing() {
+        let watch = Watch {
+            thread: thread::spawn(|| panic!("of the test")),
+            lanes: 2,
+        };
+        let found = watch.finish();
+        assert_eq!(found.len(), 4);
+        assert!(found.iter().all(|way| way.error.in_micros().count == 0));
     }
 }
