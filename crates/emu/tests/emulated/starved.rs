@@ -109,9 +109,12 @@ fn every_packet() {
                 assert!(seen.p50 + 1.0 >= way.release_error_us.p50, "{lane:?}");
             }
         }
-        let all = audit.outside_error_us.unwrap();
-        // Half of the packets come while the router sleeps; none is a delay late.
-        assert!(all.p50 < 5000.0, "{all:?}");
+        // Stamps of the packet before or after would be a millisecond off, and those of a
+        // way whose delay was forgotten 5 or 20 ms.
+        for lane in &audit.lanes {
+            let seen = lane.up.outside_error_us.unwrap();
+            assert!(seen.p50 < 900.0, "{device:?} {lane:?}");
+        }
     }
 }
 
