@@ -8,7 +8,8 @@
 //! shown: by [`equivalence`](crate::equivalence) over the seeds, which calls
 //! nothing equal that is apart by the margin more than once in twenty times.
 //! What luck does to single packets makes an answer harder to get and never
-//! widens a margin.
+//! widens a margin. What a machine's late wake-ups can do widens those of delays, up
+//! to a limit; on a machine that wakes later than that nothing is decided.
 
 use lagometer_stats::{Equivalence, EquivalenceFinding, FEWEST_EQUIVALENCE_SEEDS, equivalence};
 
@@ -27,18 +28,22 @@ pub struct Margins {
     pub p99_share: f64,
     /// Of shares delivered within a limit, as a share between 0 and 1.
     pub within: f64,
+    /// The most by which late wake-ups may widen a margin of a delay, in milliseconds.
+    pub noise_ms: f64,
 }
 
 impl Default for Margins {
     /// Two milliseconds in the middle; at the edge a quarter or 15 ms, since
     /// there a single packet's luck is a whole retransmission; two points of
-    /// a hundred delivered within each limit.
+    /// a hundred delivered within each limit. Late wake-ups add half of the median's
+    /// margin at most: what they can hide is then smaller than what the margin is for.
     fn default() -> Self {
         Self {
             median_ms: 2.0,
             p99_ms: 15.0,
             p99_share: 0.25,
             within: 0.02,
+            noise_ms: 1.0,
         }
     }
 }
@@ -57,7 +62,8 @@ pub struct Agreement {
     pub seeds: usize,
     /// How many messages a lane was to send in one of them, at least.
     pub messages_of_a_seed: u64,
-    /// What late wake-ups of the machines can add, in milliseconds.
+    /// What late wake-ups of the machines can add, in milliseconds. Margins of delays are
+    /// wider by it, or by [`Margins::noise_ms`] if that is less.
     pub noise_ms: f64,
     /// Why neither can be held against the other, where that is so: a run
     /// that is not valid.
@@ -118,11 +124,12 @@ impl LaneAgreement {
 
 impl Agreement {
     /// What can be said of both runs: equal if every lane is, and enough seeds
-    /// were played; nothing where there is no lane or a run is not valid.
+    /// were played; nothing where there is no lane, a run is not valid or the machine is
+    /// too noisy.
     #[must_use]
     pub fn finding(&self) -> EquivalenceFinding {
         let any = |finding| self.lanes.iter().any(|lane| lane.finding() == finding);
-        if self.invalid.is_some() || self.lanes.is_empty() {
+        if self.invalid.is_some() || self.lanes.is_empty() || self.is_too_noisy() {
             EquivalenceFinding::Undecided
         } else if any(EquivalenceFinding::Different) {
             EquivalenceFinding::Different
@@ -131,6 +138,13 @@ impl Agreement {
         } else {
             EquivalenceFinding::Equivalent
         }
+    }
+
+    /// Whether late wake-ups can add more than they may widen a margin by, so that
+    /// neither a difference nor its absence is the testbeds'.
+    #[must_use]
+    pub const fn is_too_noisy(&self) -> bool {
+        self.noise_ms > self.margins.noise_ms
     }
 
     /// Whether the two are shown to be equal.
@@ -158,7 +172,7 @@ pub fn agreement(first: &Document, second: &Document, margins: Margins) -> Agree
             let audited_ms = [first, second].map(|document| audited_ms(document, &lane.lane));
             Some(LaneAgreement {
                 audited_ms,
-                ..of_lane(lane, named(lane)?, margins, noise_ms)
+                ..of_lane(lane, named(lane)?, margins, noise_ms.min(margins.noise_ms))
             })
         })
         .collect();
@@ -363,6 +377,63 @@ mod tests {
         let p99 = found.lanes[0].figures[1];
         assert!(p99.is.smallest_detectable > p99.is.margin);
         assert!(p99.is.seeds_needed().unwrap() > 20);
+    }
+
+    /// Two runs that find the same, the second over real sockets on a machine whose late
+    /// wake-ups can add so much.
+    fn on_a_machine(noise_ms: f64) -> [Document; 2] {
+        let [mut first, mut second] = pair(20);
+        first.testbed = Some("sim".to_owned());
+        second.testbed = Some("emu".to_owned());
+        let noise = second.host.noise.as_mut().unwrap();
+        noise.wake_us.p99 = noise_ms * 1e3 / 2.0;
+        [first, second]
+    }
+
+    #[test]
+    fn late_wake_ups_widen_the_margins_of_delays_by_a_millisecond_at_most() {
+        for (noise_ms, wider_by) in [(0.0, 0.0), (0.4, 0.4), (1.0, 1.0), (7.0, 1.0)] {
+            let [first, second] = on_a_machine(noise_ms);
+            let found = agreed(&first, &second);
+            let lanes = found.lanes.iter();
+            for margin in lanes.map(|lane| lane.figures[0].is.margin) {
+                assert!(
+                    (margin - 2.0 - wider_by).abs() < 1e-9,
+                    "{noise_ms}: {margin}"
+                );
+            }
+            let within = found.lanes[0].figures[2];
+            assert!((within.is.margin - 0.02).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn a_machine_that_wakes_later_than_a_margin_may_widen_decides_nothing() {
+        let [first, second] = on_a_machine(1.0);
+        assert!(agreed(&first, &second).holds());
+        let [first, second] = on_a_machine(1.1);
+        let found = agreed(&first, &second);
+        assert!(found.is_too_noisy());
+        assert_eq!(found.finding(), EquivalenceFinding::Undecided);
+        // Nor is what differs a difference of the testbeds.
+        let [first, mut second] = on_a_machine(1.1);
+        for seed in &mut second.lanes[0].per_seed {
+            seed.rtt_ms.p50 = seed.rtt_ms.p50.map(|p50| p50 + 50.0);
+        }
+        let found = agreed(&first, &second);
+        assert_eq!(found.finding(), EquivalenceFinding::Undecided);
+    }
+
+    #[test]
+    fn virtual_time_has_no_late_wake_ups() {
+        for testbed in ["sim", "kernel"] {
+            let [_, mut second] = on_a_machine(0.4);
+            let mut first = second.clone();
+            first.testbed = Some(testbed.to_owned());
+            assert!((agreed(&first, &second).noise_ms - 0.4).abs() < 1e-9);
+            second.testbed.clone_from(&first.testbed);
+            assert!(agreed(&first, &second).noise_ms.abs() < 1e-9);
+        }
     }
 
     #[test]

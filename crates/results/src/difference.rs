@@ -253,9 +253,14 @@ pub(crate) const fn floor(metric: Metric, noise_ms: f64) -> f64 {
 #[must_use]
 pub fn noise_ms(document: &Document) -> f64 {
     match (&document.testbed, &document.host.noise) {
-        (Some(testbed), Some(noise)) if testbed != "sim" => 2.0 * noise.wake_us.p99 / 1e3,
+        (Some(testbed), Some(noise)) if !is_virtual_time(testbed) => 2.0 * noise.wake_us.p99 / 1e3,
         _ => 0.0,
     }
+}
+
+/// Whether nobody wakes late in a testbed.
+fn is_virtual_time(testbed: &str) -> bool {
+    matches!(testbed, "sim" | "kernel")
 }
 
 impl Difference {

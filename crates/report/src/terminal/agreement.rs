@@ -47,8 +47,8 @@ fn notes(agreement: &Agreement) -> String {
         "Figures are of all messages together; differences are means of what {} seeds differ by, each \
          by its own figures{}. Equal: two one-sided tests show the true \
          difference to be within the margin, with a chance of 5 % to err. Margins: medians {} ms, 99th \
-         percentiles {} ms or {} %, both and {} ms for late wake-ups; shares {} points, at the limit where \
-         least is shown. Seen from: so small a true difference is found in four runs of five. Late, by \
+         percentiles {} ms or {} %, both and {} ms for late wake-ups (of {} ms that they can add here); \
+         shares {} points, at the limit where least is shown. Seen from: so small a true difference is found in four runs of five. Late, by \
          the audit: what the emulator itself says that packets took too long there and back, in the \
          mean of its first seed; what the medians differ by beyond it, it does not see.",
         agreement.seeds,
@@ -56,6 +56,7 @@ fn notes(agreement: &Agreement) -> String {
         milliseconds(margins.median_ms),
         milliseconds(margins.p99_ms),
         factor(margins.p99_share * 100.0),
+        milliseconds(agreement.noise_ms.min(margins.noise_ms)),
         milliseconds(agreement.noise_ms),
         factor(margins.within * 100.0),
     )
@@ -91,6 +92,17 @@ fn sentence(agreement: &Agreement) -> (String, Style) {
     if let Some(why) = &agreement.invalid {
         return (
             format!("NOT VALID: {why}. Nothing can be said."),
+            Style::Bad,
+        );
+    }
+    if agreement.is_too_noisy() {
+        return (
+            format!(
+                "Whether the two agree is not decided: this machine is TOO NOISY. Late wake-ups can \
+                 add {} ms to a round trip, and may widen a margin by {} ms. Measure on an idle machine.",
+                milliseconds(agreement.noise_ms),
+                milliseconds(agreement.margins.noise_ms),
+            ),
             Style::Bad,
         );
     }
