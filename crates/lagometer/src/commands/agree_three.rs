@@ -14,8 +14,8 @@ use std::time::{Duration, SystemTime};
 use lagometer_lab::emu::EmuOptions;
 use lagometer_lab::{RunContext, assemble};
 use lagometer_results::{
-    Agreement, Audit, ExactFigures, Margins, MessageAgreement, MessageRecord, agreement,
-    message_agreement,
+    Agreement, Audit, ExactFigures, LaneAgreement, Margins, MessageAgreement, MessageRecord,
+    agreement, message_agreement,
 };
 use lagometer_stats::{EquivalenceFinding, FEWEST_EQUIVALENCE_SEEDS};
 use lagometer_testbed::Testbed;
@@ -123,6 +123,8 @@ fn all_seeds(ones: &[&[MessageRecord]], others: &[&[MessageRecord]]) -> MessageA
 struct Judged {
     /// Why nothing is: the emulator was outside its band.
     invalid: Option<String>,
+    /// Whether the machine is too noisy for anything to be shown.
+    is_too_noisy: bool,
     seeds: usize,
     findings: BTreeMap<String, EquivalenceFinding>,
 }
@@ -155,7 +157,7 @@ impl Judged {
         let emu = document(
             emu,
             Testbed::Emu,
-            lagometer_instruments::machine::measured(),
+            lagometer_instruments::machine::examined(),
             audit,
         );
         Self::from_agreement(&agreement(&sim, &emu, Margins::default()), seeds.len())
@@ -163,10 +165,18 @@ impl Judged {
 
     fn from_agreement(found: &Agreement, seeds: usize) -> Self {
         let lanes = found.lanes.iter();
+        let finding = |lane: &LaneAgreement| {
+            if found.is_too_noisy() {
+                EquivalenceFinding::Undecided
+            } else {
+                lane.finding()
+            }
+        };
         Self {
             invalid: found.invalid.clone(),
+            is_too_noisy: found.is_too_noisy(),
             seeds,
-            findings: lanes.map(|it| (it.lane.clone(), it.finding())).collect(),
+            findings: lanes.map(|it| (it.lane.clone(), finding(it))).collect(),
         }
     }
 
@@ -180,6 +190,9 @@ impl Judged {
                 (true, format!("wants {FEWEST_EQUIVALENCE_SEEDS} seeds"))
             }
             (None, Some(EquivalenceFinding::Equivalent)) => (true, "equal".to_owned()),
+            (None, Some(EquivalenceFinding::Undecided)) if self.is_too_noisy => {
+                (false, "NO: not decided, noise".to_owned())
+            }
             (None, Some(EquivalenceFinding::Undecided)) => (false, "NO: not decided".to_owned()),
         };
         Verdict { holds, words }
@@ -281,6 +294,7 @@ mod tests {
     fn judged(seeds: usize, finding: EquivalenceFinding, invalid: Option<&str>) -> Verdict {
         let judged = Judged {
             invalid: invalid.map(str::to_owned),
+            is_too_noisy: false,
             seeds,
             findings: [("kcp".to_owned(), finding)].into(),
         };
@@ -338,5 +352,31 @@ mod tests {
         }
         let verdict = judged(20, Equivalent, Some("late"));
         assert!(!verdict.holds && verdict.words.contains("late"));
+    }
+
+    #[test]
+    fn a_machine_that_is_too_noisy_decides_nothing_whatever_a_lane_did() {
+        let found = |noise_ms, seeds| {
+            let agreement = Agreement {
+                testbeds: ["sim", "emu"].map(str::to_owned),
+                margins: Margins::default(),
+                seeds,
+                messages_of_a_seed: 40,
+                noise_ms,
+                invalid: None,
+                lanes: vec![LaneAgreement {
+                    lane: "kcp".to_owned(),
+                    audited_ms: [None; 2],
+                    figures: Vec::new(),
+                    overhead: [None; 2],
+                    failure: Some("gone".to_owned()),
+                }],
+            };
+            Judged::from_agreement(&agreement, seeds).verdict(&row())
+        };
+        assert_eq!(found(0.4, 20).words, "NO: differs");
+        let verdict = found(1.1, 20);
+        assert!(!verdict.holds && verdict.words.contains("noise"));
+        assert!(found(1.1, 1).holds, "with few seeds nothing is judged");
     }
 }

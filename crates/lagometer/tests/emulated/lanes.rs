@@ -156,8 +156,9 @@ fn a_remote_end_that_falls_silent_for_good_ends_the_run() {
 /// `webrtc` hangs on a packet or two, and 20 seeds of 3 s leave open what 150 would show.
 const AGREED: [&str; 3] = ["lan", "fiber", "cable"];
 
-/// How often a network is played at most. What the audit of the emulator calls invalid, on a machine
-/// that is busy with something else, says nothing and is played again; a verdict is taken as it comes.
+/// How often a network is played at most. What the emulator's audit calls invalid, and what a machine
+/// that wakes too late decides nothing of, says nothing of lanes and is played again. A verdict is
+/// taken as it comes, and `check` gives this test no second try.
 const MOST_PLAYS: usize = 3;
 
 #[test]
@@ -185,6 +186,8 @@ fn virtual_time_and_real_sockets_are_shown_to_agree_over_three_networks() {
             "quic ",
             "webrtc ",
             "means of what 20 seeds",
+            // The smallest difference that so many seeds can show.
+            "seen from ",
         ] {
             assert_eq!(printed.matches(once).count(), 1, "{once} in {printed}");
         }
@@ -210,7 +213,8 @@ fn agreement_over(network: &str, is_real_time: bool) -> String {
     loop {
         let output = Command::new(line[0]).args(&line[1..]).output().unwrap();
         let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-        if !printed.contains("NOT VALID") || plays == MOST_PLAYS {
+        let says_nothing = printed.contains("NOT VALID") || printed.contains("TOO NOISY");
+        if !says_nothing || plays == MOST_PLAYS {
             assert!(output.status.success(), "{printed}{}", said(&output));
             return printed;
         }
