@@ -69,6 +69,19 @@ mod tests {
     use std::path::Path;
 
     #[test]
+    fn a_network_whose_events_come_at_the_same_instants_under_every_seed_says_so() {
+        for (name, text) in NETWORKS {
+            let is_timed = text
+                .lines()
+                .any(|line| line.starts_with("at = ") || line.starts_with("handover = "));
+            let says_so = text
+                .lines()
+                .any(|line| line.starts_with('#') && line.contains("under every seed"));
+            assert_eq!(is_timed, says_so, "{name}");
+        }
+    }
+
+    #[test]
     fn every_network_can_be_read_and_says_where_its_numbers_are_from() {
         for (name, text) in NETWORKS {
             if let Err(error) = Profile::from_text(name, text) {
