@@ -83,7 +83,7 @@ const SOURCES: &[Source] = &[Source::library(
 pub(crate) const PRESETS: &[Preset] = &[
     Preset::new(
         "udp-redundant-default",
-        "each message rides again in the next 3 datagrams, as shooters send input",
+        "each message again with the next 3, in datagrams of their own where they do not fit",
         || checked(Settings::THREE_COPIES),
     )
     .of("udp-redundant", PresetKind::Default, SOURCES)
