@@ -130,14 +130,6 @@ impl Distribution {
         Duration::ZERO
     }
 
-    /// The nearest-rank value below or at which the share `share` (between 0
-    /// and 1) of all values lies; for curves. Zero when empty.
-    #[must_use]
-    pub fn at_share(&self, share: f64) -> Duration {
-        let rank = (share.clamp(0.0, 1.0) * self.len() as f64).ceil() as u64;
-        self.at_rank(rank.clamp(1, self.len().max(1)))
-    }
-
     /// How many values are at most `limit`, to the resolution of a bucket.
     #[must_use]
     pub fn count_within(&self, limit: Duration) -> u64 {

@@ -1,7 +1,7 @@
 //! The mathematics of measurement: what is computed of numbers, whatever they are of.
 //!
 //! - [`Distribution`]: durations without a ceiling, merged exactly
-//! - [`place`], [`nearest_rank`]: quantiles, of samples some of which never end
+//! - [`Quantile`], [`place_of`], [`place`]: quantiles, of samples some of which never end
 //! - [`SortedSamples`]: quantiles of resamples, without sorting each
 //! - [`student`]: Student's t-distribution, and Holm's procedure for many tests at once
 //! - [`equivalence()`]: two one-sided tests, whether two things are the same
@@ -22,6 +22,6 @@ pub use equivalence::{
     equivalence,
 };
 pub use fairness::jain_index;
-pub use quantiles::{Place, at_rank, in_millis, nanos, nearest_rank, place};
+pub use quantiles::{Place, Quantile, at_rank, in_millis, nanos, nearest_rank, place, place_of};
 pub use sorted::{Counted, SortedSamples};
 pub use student::holm;

@@ -2,11 +2,55 @@
 //!
 //! A message that is lost is infinitely late. Its place is therefore behind
 //! every delay that was measured, and a quantile that lies there has no value:
-//! it is censored. [`place`] decides that for tables, spreads, resamples,
+//! it is censored. [`place_of`] decides that for tables, spreads, resamples,
 //! comparisons and the page alike; what they differ in is only where they look
-//! up the delay of a rank.
+//! up the delay of a rank, and whether they say which quantile in thousandths
+//! ([`place`]) or, as curves do, in nines.
 
 use std::time::Duration;
+
+/// Which quantile: the share of the samples at or below it, as a whole number of parts
+/// so small that two that are written alike are the same one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Quantile(u64);
+
+impl Quantile {
+    /// Parts of all samples.
+    const ALL: u64 = 1_000_000_000_000;
+
+    /// The smallest of all samples.
+    pub const MIN: Self = Self(0);
+
+    /// The largest.
+    pub const MAX: Self = Self(Self::ALL);
+
+    /// That of so many thousandths; more than a thousand are a thousand.
+    #[must_use]
+    pub const fn per_mille(per_mille: u32) -> Self {
+        let per_mille = if per_mille > 1000 { 1000 } else { per_mille };
+        Self(Self::ALL / 1000 * per_mille as u64)
+    }
+
+    /// That of so many nines, 0 to 12: of 1 it is p90, of 2 p99, of 2.5 p99.68.
+    #[must_use]
+    pub fn nines(nines: f64) -> Self {
+        let beyond = libm::pow(10.0, -nines.max(0.0)) * Self::ALL as f64;
+        Self(Self::ALL.saturating_sub(libm::round(beyond) as u64))
+    }
+
+    /// The rank, counted from 1, among `len` sorted samples: the smallest that leaves at
+    /// least that share of the samples at or below it (nearest rank, without
+    /// interpolation). Zero only when there are no samples.
+    #[must_use]
+    pub fn rank(self, len: u64) -> u64 {
+        let rank = (u128::from(len) * u128::from(self.0)).div_ceil(u128::from(Self::ALL));
+        // At most `len`, for a share is at most all.
+        u64::try_from(rank)
+            .unwrap_or(len)
+            .clamp(1, len.max(1))
+            .min(len)
+    }
+}
 
 /// Where a quantile lies among samples of which some never end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +69,14 @@ pub enum Place {
 /// `never` that are infinite.
 #[must_use]
 pub fn place(per_mille: u32, ended: u64, never: u64) -> Place {
-    match nearest_rank(ended.saturating_add(never), per_mille) {
+    place_of(Quantile::per_mille(per_mille), ended, never)
+}
+
+/// Where `quantile` lies among `ended` samples that have a value and `never` that are
+/// infinite.
+#[must_use]
+pub fn place_of(quantile: Quantile, ended: u64, never: u64) -> Place {
+    match quantile.rank(ended.saturating_add(never)) {
         0 => Place::Nowhere,
         rank if rank <= ended => Place::Rank(rank),
         _ => Place::Never,
@@ -45,17 +96,10 @@ impl Place {
 }
 
 /// The rank, counted from 1, of the quantile of `per_mille` thousandths among
-/// `len` sorted samples: the smallest rank that leaves at least that share of
-/// the samples at or below it (nearest rank, without interpolation). Zero
-/// only when there are no samples.
+/// `len` sorted samples, as [`Quantile::rank`] has it.
 #[must_use]
 pub fn nearest_rank(len: u64, per_mille: u32) -> u64 {
-    let rank = (u128::from(len) * u128::from(per_mille)).div_ceil(1000);
-    // At most `len` for up to a thousand thousandths.
-    u64::try_from(rank)
-        .unwrap_or(len)
-        .clamp(1, len.max(1))
-        .min(len)
+    Quantile::per_mille(per_mille).rank(len)
 }
 
 /// The nearest-rank quantile of sorted samples; zero when there are none.
@@ -94,6 +138,27 @@ mod tests {
         assert_eq!(nearest_rank(1001, 999), 1000);
         assert_eq!(nearest_rank(7, 0), 1);
         assert_eq!(nearest_rank(u64::MAX, 1000), u64::MAX);
+    }
+
+    #[test]
+    fn nines_and_thousandths_of_one_quantile_are_the_same_quantile() {
+        for (nines, per_mille) in [(0.0, 0), (1.0, 900), (2.0, 990), (3.0, 999)] {
+            assert_eq!(Quantile::nines(nines), Quantile::per_mille(per_mille));
+        }
+        assert_eq!(Quantile::nines(-1.0), Quantile::MIN);
+        assert_eq!(Quantile::nines(400.0), Quantile::MAX);
+        assert_eq!(Quantile::per_mille(1001), Quantile::MAX);
+        // A share that is written 0.9 is exactly nine tenths.
+        assert_eq!(Quantile::nines(1.0).rank(70), 63);
+    }
+
+    #[test]
+    fn deeper_into_the_tail_no_rank_falls() {
+        let ranks: Vec<u64> = (0..=1200)
+            .map(|hundredths| Quantile::nines(f64::from(hundredths) / 100.0).rank(123_456_789))
+            .collect();
+        assert!(ranks.is_sorted());
+        assert_eq!(Quantile::nines(7.0).rank(100_000_000), 99_999_990);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! messages ends where its deliveries end instead of looking fast.
 
 use lagometer_results::Lane;
-use lagometer_stats::Distribution;
+use lagometer_stats::{Distribution, Place, Quantile, in_millis, nanos, place_of};
 use unicode_width::UnicodeWidthStr;
 
 use super::markup::{coordinate, esc, per_cent};
@@ -41,20 +41,22 @@ pub(crate) fn curve(lane: &Lane, most_nines: f64) -> Curve {
     if histogram.is_empty() || intended == 0 {
         return Curve::default();
     }
-    let own_nines = (intended as f64).log10().min(most_nines);
+    let never = intended - histogram.len();
+    let own_nines = libm::log10(intended as f64).min(most_nines);
     let mut points: Vec<(f64, f64)> = Vec::with_capacity(POINTS);
     for index in 0..=POINTS {
         let nines = own_nines * index as f64 / POINTS as f64;
-        let share = 1.0 - 10_f64.powf(-nines);
-        let rank = ((share * intended as f64).ceil() as u64).clamp(1, intended);
-        let rank = if index == POINTS { intended } else { rank };
-        if rank > histogram.len() {
+        let quantile = match index {
+            POINTS => Quantile::MAX,
+            _ => Quantile::nines(nines),
+        };
+        let Place::Rank(rank) = place_of(quantile, histogram.len(), never) else {
             return Curve {
                 points,
                 ends_early: true,
             };
-        }
-        points.push((nines, histogram.at_rank(rank).as_secs_f64() * 1e3));
+        };
+        points.push((nines, in_millis(nanos(histogram.at_rank(rank)))));
     }
     Curve {
         points,

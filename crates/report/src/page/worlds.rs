@@ -2,7 +2,7 @@
 //! transport and network, as curves and in figures.
 
 use lagometer_results::{World, WorldTier};
-use lagometer_stats::Distribution;
+use lagometer_stats::{Distribution, Quantile, in_millis, nanos};
 
 use super::markup::{coordinate, esc, per_cent};
 use super::palette::Look;
@@ -125,16 +125,15 @@ struct Curve {
 impl Curve {
     fn of(ages: &Distribution, place: usize) -> Option<Self> {
         let samples = ages.len();
-        let known = (samples as f64 / SAMPLES_BEYOND).log10().min(MOST_NINES);
+        let known = libm::log10(samples as f64 / SAMPLES_BEYOND).min(MOST_NINES);
         if known <= 0.0 {
             return None;
         }
         let points = (0..=POINTS)
             .map(|nth| {
                 let nines = known * nth as f64 / POINTS as f64;
-                let share = 1.0 - 10_f64.powf(-nines);
-                let rank = ((share * samples as f64).ceil() as u64).clamp(1, samples);
-                (nines, ages.at_rank(rank).as_secs_f64() * 1e3)
+                let rank = Quantile::nines(nines).rank(samples);
+                (nines, in_millis(nanos(ages.at_rank(rank))))
             })
             .collect();
         Some(Self { place, points })

@@ -90,7 +90,7 @@ fn an_empty_distribution_says_so() {
     assert_eq!(empty.at_per_mille([500, 1000]), [Duration::ZERO; 2]);
     assert_eq!([empty.min(), empty.max()], [Duration::ZERO; 2]);
     assert!(empty.mean_nanos().abs() < 1e-12);
-    assert_eq!(empty.at_share(0.5), Duration::ZERO);
+    assert_eq!(empty.at_rank(1), Duration::ZERO);
     assert_eq!(Distribution::from_base64(&empty.to_base64()), Ok(empty));
 }
 

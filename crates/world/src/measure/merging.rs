@@ -1,6 +1,7 @@
 //! What several processes found of one world, as if one had found it.
 
 use std::ops::Add;
+use std::time::Duration;
 
 use lagometer_stats::Distribution;
 
@@ -75,8 +76,9 @@ impl std::ops::AddAssign for PlayerCounts {
 impl Moment {
     /// Says how old what players saw was.
     pub(crate) fn set_ages(&mut self, ages: &Distribution) {
-        let age = |share| (!ages.is_empty()).then(|| ages.at_share(share).as_secs_f64() * 1e3);
-        self.world.age_p50_ms = age(0.5);
-        self.world.age_p99_ms = age(0.99);
+        let [p50, p99] = ages.at_per_mille([500, 990]);
+        let known = |age: Duration| (!ages.is_empty()).then(|| age.as_secs_f64() * 1e3);
+        self.world.age_p50_ms = known(p50);
+        self.world.age_p99_ms = known(p99);
     }
 }
