@@ -62,11 +62,14 @@ pub fn share(value: f64) -> String {
     if per_cent >= 100.0 {
         return "100".to_owned();
     }
-    let decimals = if per_cent >= 99.99 { 4 } else { 2 };
-    let scale = 10_f64.powi(decimals);
+    let (decimals, scale) = if per_cent >= 99.99 {
+        (4, 1e4)
+    } else {
+        (2, 1e2)
+    };
     // A hair is added before cutting: 0.29 times 100 is 28.999…
     let cut = ((per_cent * scale + 1e-6).floor() / scale).min(100.0 - 1.0 / scale);
-    format!("{cut:.*}", decimals as usize)
+    format!("{cut:.decimals$}")
 }
 
 /// A share of lost messages in per cent, without the sign: as [`share`], but
@@ -80,10 +83,9 @@ pub fn lost_share(value: f64) -> String {
     if per_cent <= 0.0 {
         return "0".to_owned();
     }
-    let decimals = if per_cent < 0.01 { 4 } else { 2 };
-    let scale = 10_f64.powi(decimals);
+    let (decimals, scale) = if per_cent < 0.01 { (4, 1e4) } else { (2, 1e2) };
     let raised = ((per_cent * scale - 1e-6).ceil() / scale).max(1.0 / scale);
-    format!("{raised:.*}", decimals as usize)
+    format!("{raised:.decimals$}")
 }
 
 /// A factor without its sign: `1.49`, `12.4`.

@@ -105,7 +105,10 @@ pub fn equivalence(pairs: &[(f64, f64)], margin: f64, resolution: f64) -> Option
     let differences = differences(pairs);
     let count = differences.len() as f64;
     let mean = differences.iter().sum::<f64>() / count;
-    let squares: f64 = differences.iter().map(|each| (each - mean).powi(2)).sum();
+    let squares: f64 = differences
+        .iter()
+        .map(|each| (each - mean) * (each - mean))
+        .sum();
     let least = (resolution / count.sqrt()).max(f64::MIN_POSITIVE);
     let error = (squares / (count - 1.0) / count).sqrt().max(least);
     let freedom = u32::try_from(differences.len() - 1).unwrap_or(u32::MAX);

@@ -87,7 +87,7 @@ impl Trial {
         let mut errors = vec![0.0; means.len()];
         for seed in &self.seeds {
             for ((error, value), mean) in errors.iter_mut().zip(seed).zip(&means) {
-                *error += (value - mean).powi(2);
+                *error += (value - mean) * (value - mean);
             }
         }
         let whole = (count - 1.0).max(1.0) * count.max(1.0);

@@ -107,12 +107,12 @@ impl Jitter {
         let p99 = extras[(extras.len() - 1) * 99 / 100];
         let variance = extras
             .iter()
-            .map(|extra| (extra - mean).powi(2))
+            .map(|extra| (extra - mean) * (extra - mean))
             .sum::<f64>();
         let deviation = (variance / extras.len() as f64).sqrt();
         // An exponential's 99th percentile is 4.6 times its mean; what has
         // less has no tail to speak of.
-        let form = if p99 / mean < 100_f64.ln() {
+        let form = if p99 / mean < libm::log(100.0) {
             Form::Normal(Duration::from_secs_f64(deviation))
         } else {
             Form::Pareto(pareto_shape(p99 / mean))
@@ -151,7 +151,7 @@ fn pareto_shape(ratio: f64) -> f64 {
     let (mut low, mut high) = SHAPES;
     for _ in 0..50 {
         let shape = f64::midpoint(low, high);
-        if (shape - 1.0) * (100_f64.powf(1.0 / shape) - 1.0) > ratio {
+        if (shape - 1.0) * (libm::pow(100.0, 1.0 / shape) - 1.0) > ratio {
             low = shape;
         } else {
             high = shape;
@@ -177,7 +177,7 @@ fn correlation(way: &Way, least: Duration, mean: f64, interval: Duration) -> Opt
         sum / variance
     };
     let most = extras.len() / 4;
-    let lag = (1..=most).find(|lag| alike(*lag) < (-1.0_f64).exp())?;
+    let lag = (1..=most).find(|lag| alike(*lag) < libm::exp(-1.0))?;
     (lag > 1).then(|| interval * u32::try_from(lag).unwrap_or(u32::MAX))
 }
 
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn the_shape_is_that_of_the_tail() {
         for shape in [2.0_f64, 3.0, 5.0] {
-            let ratio = (shape - 1.0) * (100_f64.powf(1.0 / shape) - 1.0);
+            let ratio = (shape - 1.0) * (libm::pow(100.0, 1.0 / shape) - 1.0);
             assert!((pareto_shape(ratio) - shape).abs() < 0.01, "{shape}");
         }
         assert!((pareto_shape(0.0) - 20.0).abs() < 0.01);

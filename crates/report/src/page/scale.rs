@@ -66,14 +66,14 @@ impl LogScale {
         if value.is_nan() || value <= self.low {
             return 0.0;
         }
-        ((value / self.low).ln() / (self.high / self.low).ln()).min(1.0)
+        (libm::log(value / self.low) / libm::log(self.high / self.low)).min(1.0)
     }
 
     /// The powers of ten on the axis.
     pub(crate) fn decades(self) -> Vec<f64> {
-        let first = self.low.log10().ceil() as i32;
-        let last = (self.high.log10() + 1e-9).floor() as i32;
-        (first..=last).map(|power| 10_f64.powi(power)).collect()
+        let first = libm::log10(self.low).ceil() as i32;
+        let last = (libm::log10(self.high) + 1e-9).floor() as i32;
+        (first..=last).map(power_of_ten).collect()
     }
 
     /// Labelled ticks: powers of ten, and 2 and 5 times them on a short axis.
@@ -83,17 +83,21 @@ impl LogScale {
             short if short < 4.5 => &[1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0],
             _ => &[1.0, 2.0, 5.0],
         };
-        let first = self.low.log10().floor() as i32;
-        let last = self.high.log10().ceil() as i32;
+        let first = libm::log10(self.low).floor() as i32;
+        let last = libm::log10(self.high).ceil() as i32;
         (first..=last)
-            .flat_map(|power| steps.iter().map(move |step| step * 10_f64.powi(power)))
+            .flat_map(|power| steps.iter().map(move |step| step * power_of_ten(power)))
             .filter(|tick| (self.low * 0.999..=self.high * 1.001).contains(tick))
             .collect()
     }
 }
 
+fn power_of_ten(power: i32) -> f64 {
+    libm::pow(10.0, f64::from(power))
+}
+
 fn round_below(value: f64) -> f64 {
-    let power = 10_f64.powf(value.log10().floor());
+    let power = libm::pow(10.0, libm::log10(value).floor());
     let lead = value / power;
     let step = if lead >= 5.0 {
         5.0
@@ -106,7 +110,7 @@ fn round_below(value: f64) -> f64 {
 }
 
 fn round_above(value: f64) -> f64 {
-    let power = 10_f64.powf(value.log10().floor());
+    let power = libm::pow(10.0, libm::log10(value).floor());
     let lead = value / power;
     let step = if lead <= 1.000_001 {
         1.0
@@ -146,24 +150,24 @@ pub(crate) fn nines(share: f64, of: u64) -> f64 {
     if late <= 0.0 {
         most
     } else {
-        (-late.log10()).clamp(0.0, most)
+        (-libm::log10(late)).clamp(0.0, most)
     }
 }
 
 /// The nines that `of` messages can show: the last one of them, at least 1.
 pub(crate) fn most_nines(of: u64) -> f64 {
-    (of.max(10) as f64).log10()
+    libm::log10(of.max(10) as f64)
 }
 
 /// The shares that mark an axis of nines which ends at `most`, with labels.
 pub(crate) fn nines_ticks(most: f64) -> Vec<(f64, String)> {
     let mut ticks = vec![
         (0.0, "0 %".to_owned()),
-        ((0.5_f64).log10().abs(), "50".to_owned()),
+        (std::f64::consts::LOG10_2, "50".to_owned()),
     ];
     for nines in 1..=9_i32 {
         if f64::from(nines) < most - 0.2 {
-            let share = 100.0 - 100.0 * 10_f64.powi(-nines);
+            let share = 100.0 - 100.0 / power_of_ten(nines);
             ticks.push((
                 f64::from(nines),
                 format!("{share:.*}", (nines - 2).max(0) as usize),

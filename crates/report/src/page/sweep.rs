@@ -96,7 +96,7 @@ fn shade(sweep: &Sweep, cell: &Cell) -> String {
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = values.iter().copied().fold(0.0, f64::max);
     let share = if most > least {
-        (value / least).ln() / (most / least).ln()
+        libm::log(value / least) / libm::log(most / least)
     } else {
         1.0
     };

@@ -75,7 +75,7 @@ pub(crate) fn round_above(value: f64) -> f64 {
     if value.is_nan() || value <= 0.0 {
         return 1.0;
     }
-    let power = 10_f64.powf(value.log10().floor());
+    let power = libm::pow(10.0, libm::log10(value).floor());
     [1.0, 2.0, 5.0, 10.0]
         .into_iter()
         .map(|step| step * power)

@@ -83,10 +83,13 @@ fn span(micros: f64) -> String {
 }
 
 fn two_digits(figure: f64) -> f64 {
-    if figure <= 0.0 {
-        return 0.0;
+    if figure <= 0.0 || !figure.is_finite() {
+        return figure.max(0.0);
     }
-    let step = 10_f64.powf(figure.log10().floor() - 1.0);
+    let mut step = 0.01;
+    while figure >= step * 100.0 {
+        step *= 10.0;
+    }
     let rounded = (figure / step).round() * step;
     // Steps of a tenth and less are not exact in binary.
     (rounded * 100.0).round() / 100.0
