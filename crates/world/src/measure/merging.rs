@@ -77,7 +77,7 @@ impl Moment {
     /// Says how old what players saw was.
     pub(crate) fn set_ages(&mut self, ages: &Distribution) {
         let [p50, p99] = ages.at_per_mille([500, 990]);
-        let known = |age: Duration| (!ages.is_empty()).then(|| age.as_secs_f64() * 1e3);
+        let known = |age: Duration| (!ages.is_empty()).then_some(age.as_secs_f64() * 1e3);
         self.world.age_p50_ms = known(p50);
         self.world.age_p99_ms = known(p99);
     }
