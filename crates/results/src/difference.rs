@@ -206,7 +206,7 @@ fn chance_if_rare(
         }
     };
     let (value, limit) = (bad(drawn.value), bad(limit));
-    let variance = drawn.error(drawn.draws.iter().copied()).powi(2);
+    let variance = squared(drawn.error(drawn.draws.iter().copied()));
     // Where no unit had anything, one might have had the least there is.
     let least = resolution(
         match metric {
@@ -317,13 +317,17 @@ impl Scale {
     fn back(self, scaled: f64) -> f64 {
         let angle = scaled.clamp(0.0, std::f64::consts::FRAC_PI_2);
         match self {
-            Self::Good => 1.0 - libm::sin(angle).powi(2),
-            Self::Bad => libm::sin(angle).powi(2),
+            Self::Good => 1.0 - squared(libm::sin(angle)),
+            Self::Bad => squared(libm::sin(angle)),
             Self::Minute => 60.0 * Self::Bad.back(scaled),
-            Self::Root => scaled.max(0.0).powi(2),
+            Self::Root => squared(scaled.max(0.0)),
             Self::Log => libm::expm1(scaled.max(0.0)),
         }
     }
+}
+
+fn squared(value: f64) -> f64 {
+    value * value
 }
 
 /// The smallest step by which the figure of all messages can differ because of
@@ -472,7 +476,7 @@ impl Drawn {
     fn error(&self, draws: impl Iterator<Item = f64>) -> f64 {
         let draws: Vec<f64> = draws.collect();
         let mean = draws.iter().sum::<f64>() / draws.len() as f64;
-        let squares: f64 = draws.iter().map(|draw| (draw - mean).powi(2)).sum();
+        let squares: f64 = draws.iter().map(|draw| squared(draw - mean)).sum();
         let variance = squares / (draws.len() as f64 - 1.0).max(1.0);
         let units = f64::from(self.units);
         (variance * units / (units - 1.0).max(1.0)).sqrt()
