@@ -343,8 +343,8 @@ fn figures_of_a_seed_are_those_that_a_lane_of_it_has() {
         flows: None,
     };
     let threshold = Some(Duration::from_millis(170));
-    let of_seed = seed_figures(&run, &[175], threshold);
-    let lane = figures(&[run, run], &[175], threshold);
+    let of_seed = seed_figures(&run, &[Metric::Within(175)], threshold);
+    let lane = figures(&[run, run], &[Metric::Within(175)], threshold);
     assert_eq!(of_seed, lane.per_seed[0]);
     let aim = Aim::new(Metric::Within(175), Vec::new()).unwrap();
     let figures = aim.figures(&of_seed);

@@ -100,7 +100,7 @@ const NOTHING: fn(Delivery, usize) -> bool = |_, _| false;
 
 fn seed_figures(found: &crate::workload::Findings) -> lagometer_results::Game {
     let game = found.game.as_ref().unwrap();
-    lagometer_results::game(&[(game, &found.records)]).unwrap()
+    lagometer_results::game(&[(game, &found.records)], &[]).unwrap()
 }
 
 #[test]
