@@ -276,7 +276,8 @@ impl<'a> Bench<'a> {
         let mut left = lanes.to_vec();
         let mut unplaced = Vec::new();
         for metric in self.figures {
-            let unbeaten = |lane: &&Lane| !left.iter().any(|rival| self.beats(metric, rival, lane));
+            let unbeaten =
+                |lane: &&Lane| !left.iter().any(|rival| self.surpasses(metric, rival, lane));
             let (ahead, beaten): (Vec<&Lane>, Vec<&Lane>) =
                 left.iter().copied().partition(unbeaten);
             left = ahead;
@@ -309,7 +310,7 @@ impl<'a> Bench<'a> {
                 .flat_map(|one| self.figures.map(|metric| (metric, one)));
             pairs
                 .into_iter()
-                .any(|(metric, one)| self.beats(metric, one, lane))
+                .any(|(metric, one)| self.surpasses(metric, one, lane))
         };
         let others = field.iter().copied();
         others
@@ -328,11 +329,11 @@ impl<'a> Bench<'a> {
         let next = leader(self.first(), &by_share)?;
         self.figures
             .into_iter()
-            .find(|&metric| self.beats(metric, best, next))
+            .find(|&metric| self.surpasses(metric, best, next))
             .map(|metric| (next, metric))
     }
 
-    fn beats(&self, metric: Metric, one: &Lane, other: &Lane) -> bool {
+    fn surpasses(&self, metric: Metric, one: &Lane, other: &Lane) -> bool {
         self.beaten.contains(&(metric, &one.lane, &other.lane))
     }
 

@@ -242,10 +242,10 @@ fn who_is_left_out_for_another_than_the_best_is_named() {
     let lanes = ["kcp", "enet", "tcp"].map(|name| lane(name, true, 1.5, late_each(500, 400)));
     let field: Vec<&Lane> = lanes.iter().collect();
     let figures = usual_figures(&document);
-    let bench = |beaten: &[(Metric, &'static str, &'static str)]| Bench {
+    let bench = |surpassed: &[(Metric, &'static str, &'static str)]| Bench {
         document: &document,
         figures,
-        beaten: beaten.iter().copied().collect(),
+        beaten: surpassed.iter().copied().collect(),
         comparable: BTreeSet::from([("kcp", "enet"), ("kcp", "tcp"), ("enet", "tcp")]),
     };
     let chain = bench(&[(figures[0], "enet", "tcp"), (figures[2], "kcp", "enet")]);
