@@ -42,7 +42,8 @@ pub trait ClientApplication: Debug + Send {
     /// What the client saw that it should not have seen.
     fn misdeliveries(&self) -> Misdeliveries;
 
-    /// Bytes of all messages that the transport took.
+    /// Bytes of all messages that the transport took; of those that go on after the time
+    /// of play, as a game's do, in that time alone.
     fn payload_bytes(&self) -> u64;
 
     /// What was found, joined with what arrived at the remote end, by this end's clock;
@@ -68,7 +69,7 @@ pub trait ServerApplication: Debug + Send {
     /// server sends by a schedule when the transport took each of its own.
     fn arrivals(&self) -> &[RemoteArrival];
 
-    /// Bytes of all messages that the transport took.
+    /// Bytes of all messages that the transport took, as of the client.
     fn payload_bytes(&self) -> u64;
 
     /// What the server saw that it should not have seen.

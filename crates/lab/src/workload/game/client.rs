@@ -174,7 +174,12 @@ impl GameClient {
             side,
             &mut self.buffer,
         );
-        self.payload_bytes > before
+        let has_sent = self.payload_bytes > before;
+        if now >= self.start + self.schedule.played() {
+            // The game goes on until last inputs have had their effect; that is no play.
+            self.payload_bytes = before;
+        }
+        has_sent
     }
 
     /// Sends the next input with those that go along; whether that was all there is to be

@@ -137,7 +137,12 @@ impl GameServer {
         self.payload_bytes +=
             self.voice
                 .send(now, start, &self.schedule, message, side, &mut self.buffer);
-        self.payload_bytes > before
+        let has_sent = self.payload_bytes > before;
+        if now >= start + self.schedule.played() {
+            // The game goes on until last inputs have had their effect; that is no play.
+            self.payload_bytes = before;
+        }
+        has_sent
     }
 
     /// Sends the state of this step. One that is refused is left out: the next is newer.
