@@ -16,9 +16,9 @@ const GOLDEN: &[(&str, u64, &str)] = &[
     ("pvp-500", 1, "f9452963d9a69020"),
     ("pvp-50", 2, "ea53c1236c47417b"),
     ("2015-d-kcp-enet-udt", 3, "ff45f6f6ad013f61"),
-    ("shooter", 4, "c1a85074218d1d8b"),
-    ("battle-royale", 5, "de15cecc325fa85f"),
-    ("fighter", 6, "5a6a05cfdb8f9ef8"),
+    ("shooter", 4, "417f868250705ba9"),
+    ("battle-royale", 5, "a56b8ac19cdc22f0"),
+    ("fighter", 6, "b70ea7d8001a500d"),
 ];
 
 #[test]
