@@ -133,9 +133,10 @@ pub(crate) fn beyond(metric: Metric, lane: &Lane, limit: f64) -> Option<Differen
 /// many milliseconds: a figure that adds up what is bad in each unit of play, and the
 /// limit of it that says the same.
 pub(crate) fn judged_by(metric: Metric, limit_ms: u32) -> Option<(Metric, f64)> {
+    let share = || Some(f64::from(metric.quantile_per_mille()?) / 1000.0);
     match metric {
-        Metric::Rtt(statistic) => Some((Metric::Within(limit_ms), statistic.share()?)),
-        Metric::Event(statistic) => Some((Metric::EventWithin(limit_ms), statistic.share()?)),
+        Metric::Rtt(_) => Some((Metric::Within(limit_ms), share()?)),
+        Metric::Event(_) => Some((Metric::EventWithin(limit_ms), share()?)),
         Metric::InterpolationNeeded => Some((Metric::ViewFreezesAt(limit_ms), FREEZES_PER_MIN)),
         _ => None,
     }

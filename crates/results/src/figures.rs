@@ -105,8 +105,8 @@ pub struct LaneFigures {
 /// differently is found by [drawing them anew](LaneFigures::resamples).
 ///
 /// `asked` are figures beyond those of every document, as budgets ask for them; see
-/// [`asked()`](crate::asked()). `lag_threshold` is the round trip above which [lag](Lane::lag) begins, the same for every lane of a run;
-/// without one lag is left out.
+/// [`asked()`](crate::asked()). `lag_threshold` is the round trip above which
+/// [lag](Lane::lag) begins, the same for every lane of a run; without one lag is left out.
 #[must_use]
 pub fn figures(
     runs: &[SeedRun<'_>],

@@ -10,6 +10,7 @@
 //! so all that is asked of it follows from its *teeth*, each from the age after one fall
 //! to the age before the next.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lagometer_stats::{in_millis, nanos, place};
@@ -129,42 +130,34 @@ pub fn game(runs: &[(&GameRecords, &[MessageRecord])], asked: &[Metric]) -> Opti
     let events = || runs.iter().flat_map(|(run, _)| &run.events);
     let voice = || runs.iter().flat_map(|(run, _)| &run.voice);
     let rollback = terms.rollback.map(|rollback| rollbacks(runs, rollback));
+    let (mut freezes_per_min_at, mut events_within) = (BTreeMap::new(), BTreeMap::new());
+    for metric in asked {
+        match *metric {
+            Metric::ViewFreezesAt(delay_ms) => {
+                let freezes = freezes(&behind, u64::from(delay_ms) * 1_000_000);
+                freezes_per_min_at.insert(Milliseconds(delay_ms), freezes as f64 / minutes);
+            }
+            Metric::EventWithin(limit_ms) => {
+                let limit = Duration::from_millis(u64::from(limit_ms));
+                let came = events().filter(|event| event.is_within(limit)).count();
+                let came = share(came as u64, events().count() as u64);
+                events_within.insert(Milliseconds(limit_ms), came);
+            }
+            _ => {}
+        }
+    }
     Some(Game {
         streams: String::new(),
         interpolation_ms: in_millis(delay),
         freezes_per_min: freezes(&behind, delay) as f64 / minutes,
         frozen_s_per_min: frozen(&behind, delay) as f64 / 1e9 / minutes,
         interpolation_needed_ms: in_millis(delay_needed(&edges(&behind), minutes)),
-        freezes_per_min_at: asked
-            .iter()
-            .filter_map(|metric| match *metric {
-                Metric::ViewFreezesAt(delay_ms) => Some(delay_ms),
-                _ => None,
-            })
-            .map(|delay_ms| {
-                let freezes = freezes(&behind, u64::from(delay_ms) * 1_000_000);
-                (Milliseconds(delay_ms), freezes as f64 / minutes)
-            })
-            .collect(),
+        freezes_per_min_at,
         view_age_ms: over_time(&ages),
         input_age_ms: Quantiles::of_nanos(&mut input_ages),
         event_ms: delays(events()),
         events: Some(events().count() as u64),
-        events_within: asked
-            .iter()
-            .filter_map(|metric| match *metric {
-                Metric::EventWithin(limit_ms) => Some(limit_ms),
-                _ => None,
-            })
-            .map(|limit_ms| {
-                let limit = Duration::from_millis(u64::from(limit_ms));
-                let came = events().filter(|event| event.is_within(limit)).count();
-                (
-                    Milliseconds(limit_ms),
-                    share(came as u64, events().count() as u64),
-                )
-            })
-            .collect(),
+        events_within,
         rollback_frames: rollback.as_ref().map(|(frames, _)| frames.clone()),
         rollback_stalled: rollback.map(|(_, stalled)| stalled),
         voice_late: (voice().next().is_some()).then(|| {

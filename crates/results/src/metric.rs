@@ -225,20 +225,25 @@ impl Metric {
         }
     }
 
+    /// The statistic of a distribution that the figure is; `None` of others.
+    pub(crate) const fn statistic(self) -> Option<Statistic> {
+        match self {
+            Self::Rtt(statistic)
+            | Self::Up(statistic)
+            | Self::Down(statistic)
+            | Self::ViewAge(statistic)
+            | Self::InputAge(statistic)
+            | Self::Event(statistic)
+            | Self::Rollback(statistic) => Some(statistic),
+            _ => None,
+        }
+    }
+
     /// The quantile that the figure is, in thousandths, between the least and the most of
     /// its distribution; `None` of those and of figures that are none.
     pub(crate) fn quantile_per_mille(self) -> Option<u32> {
-        let (Self::Rtt(statistic)
-        | Self::Up(statistic)
-        | Self::Down(statistic)
-        | Self::ViewAge(statistic)
-        | Self::InputAge(statistic)
-        | Self::Event(statistic)
-        | Self::Rollback(statistic)) = self
-        else {
-            return None;
-        };
-        statistic.per_mille().filter(|it| (1..1000).contains(it))
+        let per_mille = self.statistic()?.per_mille()?;
+        (1..1000).contains(&per_mille).then_some(per_mille)
     }
 
     /// The lane's value. Infinite where so many messages were lost that a
@@ -392,13 +397,6 @@ impl Statistic {
             Self::Mean => quantiles.mean,
         };
         value.unwrap_or(f64::INFINITY)
-    }
-
-    /// The share that a quantile leaves at or below it; the least, the most and the mean
-    /// are none.
-    pub(crate) fn share(self) -> Option<f64> {
-        let per_mille = self.per_mille().filter(|it| (1..1000).contains(it))?;
-        Some(f64::from(per_mille) / 1000.0)
     }
 
     /// The quantile it is, in thousandths; a mean is none.

@@ -6,8 +6,7 @@ use std::time::Duration;
 use lagometer_stats::{SortedSamples, in_millis, nanos, place};
 
 use crate::game::{
-    EventRecord, GameRecords, Tooth, at_per_mille, behind, edges, freezes, input_ages, rolled_back,
-    teeth,
+    EventRecord, GameRecords, at_per_mille, behind, edges, freezes, input_ages, rolled_back, teeth,
 };
 use crate::metric::{Metric, Statistic};
 use crate::record::MessageRecord;
@@ -72,12 +71,12 @@ impl AskedFigure {
             Kept::Samples(samples, lost) => {
                 let counted = samples.counted(drawn);
                 let lost = lost.iter().zip(drawn).map(|(lost, times)| lost * times);
-                let per_mille = statistic_of(self.metric)?.per_mille()?;
+                let per_mille = self.metric.statistic()?.per_mille()?;
                 let place = place(per_mille, counted.len(), lost.sum());
                 place.value(|rank| counted.at_rank(rank) as f64 * self.in_its_unit())?
             }
             Kept::Age(edges) => {
-                let per_mille = statistic_of(self.metric)?.per_mille()?;
+                let per_mille = self.metric.statistic()?.per_mille()?;
                 let drawn = |&(age, change, unit): &(u64, i64, u32)| {
                     (age, change * drawn[unit as usize].cast_signed())
                 };
@@ -105,24 +104,11 @@ impl AskedFigure {
 
     /// Delays are kept in nanoseconds and said in milliseconds.
     fn in_its_unit(&self) -> f64 {
-        if statistic_of(self.metric).is_some() && !matches!(self.metric, Metric::Rollback(_)) {
+        if self.metric.statistic().is_some() && !matches!(self.metric, Metric::Rollback(_)) {
             1e-6
         } else {
             1.0
         }
-    }
-}
-
-const fn statistic_of(metric: Metric) -> Option<Statistic> {
-    match metric {
-        Metric::Rtt(statistic)
-        | Metric::Up(statistic)
-        | Metric::Down(statistic)
-        | Metric::Event(statistic)
-        | Metric::InputAge(statistic)
-        | Metric::ViewAge(statistic)
-        | Metric::Rollback(statistic) => Some(statistic),
-        _ => None,
     }
 }
 
@@ -142,7 +128,7 @@ fn of_samples(metric: Metric, runs: &[(&Drawn<'_>, Cut)], units: usize) -> Optio
             }
         }
     }
-    match statistic_of(metric) {
+    match metric.statistic() {
         None | Some(Statistic::Mean) => Some(Kept::Mean(mean)),
         Some(_) => Some(Kept::Samples(SortedSamples::new(ended), mean.never)),
     }
@@ -232,10 +218,10 @@ fn freezes_at(delay_ms: u32, runs: &[(&Drawn<'_>, Cut)], units: usize) -> Option
     for (run, cut) in runs {
         let mut begun = 0;
         for tooth in behind(run.game?) {
-            let Tooth { ends, .. } = tooth;
-            let minutes = (ends - begun) as f64 / 60e9;
-            mean.add(cut.unit_at(ends), freezes(&[tooth], delay) as f64, minutes);
-            begun = ends;
+            let minutes = (tooth.ends - begun) as f64 / 60e9;
+            let unit = cut.unit_at(tooth.ends);
+            mean.add(unit, freezes(&[tooth], delay) as f64, minutes);
+            begun = tooth.ends;
         }
     }
     Some(Kept::Mean(mean))
