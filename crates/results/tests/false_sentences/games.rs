@@ -114,10 +114,11 @@ fn wrongly_said(what: &str, kind: &Kind, runs: u64) -> [f64; 5] {
 }
 
 const IN: [(&str, Kind, u64); 4] = [
-    ("bursts, 20 seeds", KIND, 60),
-    ("bursts, 5 seeds", FIVE_SEEDS, 100),
-    ("outages, 20 seeds", in_outages(KIND), 120),
-    ("outages, 5 seeds", in_outages(FIVE_SEEDS), 150),
+    ("bursts, 20 seeds", KIND, 100),
+    ("bursts, 5 seeds", FIVE_SEEDS, 200),
+    ("outages, 20 seeds", in_outages(KIND), 200),
+    // Some 4 % of 400 of late voice; of fewer, luck alone may be beyond 5.
+    ("outages, 5 seeds", in_outages(FIVE_SEEDS), 400),
 ];
 
 #[test]
