@@ -19,7 +19,9 @@ need() { # need COMMAND MEND
     command -v "$1" >/dev/null || fail 3 "\`$1\` is missing: $2"
 }
 need cargo "install the Rust toolchain from rustup"
+need rustc "install the Rust toolchain from rustup"
 need python3 "it packs the archives"
+need git "the newest commit's time stands for the build's"
 case "$(uname -s)" in
 Linux) need cc "apt-get install gcc" ;;
 Darwin) need cc "xcode-select --install" ;;
@@ -42,8 +44,27 @@ if [ "${#targets[@]}" = 0 ]; then
     esac
 fi
 
+# What each target wants, before anything is removed or compiled.
+standard="$(rustc --print sysroot)/lib/rustlib"
+for each in "${targets[@]}"; do
+    case "$each" in
+    x86_64-pc-windows-gnu) need x86_64-w64-mingw32-gcc "apt-get install gcc-mingw-w64-x86-64" ;;
+    x86_64-unknown-linux-musl) need musl-gcc "apt-get install musl-tools" ;;
+    aarch64-unknown-linux-gnu)
+        [ "$(uname -m)" = aarch64 ] ||
+            need aarch64-linux-gnu-gcc "apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
+        ;;
+    esac
+    rustc --print target-list | tr -d '\r' | grep -x "$each" >/dev/null ||
+        fail 2 "\`$each\` is no target that \`rustc --print target-list\` knows"
+    [ -d "$standard/$each/lib" ] || need rustup "it has Rust's standard library for $each"
+done
+
 # The newest commit's time stands for the build's: what is built later is the same.
-SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}"
+if [ -z "${SOURCE_DATE_EPOCH:-}" ]; then
+    SOURCE_DATE_EPOCH="$(git log -1 --format=%ct 2>/dev/null)" ||
+        fail 3 "git does not say when this tree was made: set SOURCE_DATE_EPOCH to a time in seconds"
+fi
 export SOURCE_DATE_EPOCH
 registry="${CARGO_HOME:-$HOME/.cargo}"
 out="${RELEASE_OUT:-${CARGO_TARGET_DIR:-target}/releases}"
@@ -58,7 +79,6 @@ program() { # program TARGET TREE TARGET_FOLDER
     local of_c="-ffile-prefix-map=$2=/lagometer -ffile-prefix-map=$registry=/cargo -ffile-prefix-map=$3=/target"
     case "$1" in
     x86_64-pc-windows-gnu)
-        need x86_64-w64-mingw32-gcc "apt-get install gcc-mingw-w64-x86-64"
         # The time of linking would stand in its header.
         flags+=("-Clink-arg=-Wl,--no-insert-timestamp")
         ;;
@@ -66,10 +86,8 @@ program() { # program TARGET TREE TARGET_FOLDER
         flags+=("-Clink-arg=/Brepro")
         of_c=""
         ;;
-    x86_64-unknown-linux-musl) need musl-gcc "apt-get install musl-tools" ;;
     aarch64-unknown-linux-gnu)
         if [ "$(uname -m)" != aarch64 ]; then
-            need aarch64-linux-gnu-gcc "apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
             export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
         fi
         ;;
@@ -93,7 +111,7 @@ describe() { # describe PROGRAM FOLDER
 archives() { # archives TREE TARGET_FOLDER OUT
     local each built described=""
     for each in "${targets[@]}"; do
-        rustup target list --installed 2>/dev/null | grep -qx "$each" || rustup target add "$each"
+        [ -d "$standard/$each/lib" ] || rustup target add "$each"
         program "$each" "$1" "$2"
         built="$2/$each/release/lagometer"
         case "$each" in *-windows-*) built="$built.exe" ;; esac
