@@ -9,6 +9,7 @@
 # them once more, from a copy of the tree in another folder, and compares.
 # RELEASE_OUT says where they go (target/releases).
 set -euo pipefail
+case "${RELEASE_OUT:-/}" in /* | [A-Za-z]:*) ;; *) RELEASE_OUT="$PWD/$RELEASE_OUT" ;; esac
 cd "$(dirname "$0")/../.."
 
 fail() { # fail CODE MESSAGE
