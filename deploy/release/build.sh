@@ -151,8 +151,10 @@ if "$twice"; then
     # What git knows of, as it lies here.
     git ls-files -z | tar --null -cf - -T - | tar -xf - -C "$elsewhere/tree"
     archives "$elsewhere/tree" "$elsewhere/built" "$elsewhere/out"
-    diff "$out/SHA256SUMS" "$elsewhere/out/SHA256SUMS" >&2 ||
-        fail 1 "two builds differ: keep both, and compare them with diffoscope"
+    if ! diff "$out/SHA256SUMS" "$elsewhere/out/SHA256SUMS" >&2; then
+        trap - EXIT
+        fail 1 "two builds differ: compare $out with $elsewhere/out by diffoscope"
+    fi
     echo "release: two builds, the same bytes" >&2
 fi
 cat "$out/SHA256SUMS"
