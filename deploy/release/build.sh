@@ -135,7 +135,9 @@ archives() { # archives TREE TARGET_FOLDER OUT
         (cd "$1" && python3 deploy/release/pack.py "$each" "$built" "$described" "$3")
     done
     (cd "$3" && python3 -c '
-import hashlib, pathlib
+import hashlib, pathlib, sys
+# What checks the sums elsewhere takes no line ends of Windows.
+sys.stdout.reconfigure(newline="\n")
 for path in sorted(pathlib.Path().glob("lagometer-*")):
     print(hashlib.sha256(path.read_bytes()).hexdigest() + "  " + path.name)
 ' >SHA256SUMS)
