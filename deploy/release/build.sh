@@ -72,12 +72,20 @@ out="${RELEASE_OUT:-${CARGO_TARGET_DIR:-target}/releases}"
 mkdir -p "$out"
 out="$(cd "$out" && pwd)"
 
+# A folder as compilers name it: on Windows not as this shell does.
+named() {
+    if command -v cygpath >/dev/null; then cygpath -w "$1"; else printf '%s\n' "$1"; fi
+}
+
 # Builds the program of one target from the tree in a folder. No path of this machine
 # stays in it: they are what differs between two.
 program() { # program TARGET TREE TARGET_FOLDER
-    local flags=("--remap-path-prefix=$2=/lagometer" "--remap-path-prefix=$registry=/cargo"
-        "--remap-path-prefix=$3=/target")
-    local of_c="-ffile-prefix-map=$2=/lagometer -ffile-prefix-map=$registry=/cargo -ffile-prefix-map=$3=/target"
+    local each of_c="" flags=()
+    for each in "$(named "$2")=/lagometer" "$(named "$registry")=/cargo" "$(named "$3")=/target"; do
+        flags+=("--remap-path-prefix=$each")
+        # Spaces in it are the path's.
+        of_c+="$(printf '%q ' "-ffile-prefix-map=$each")"
+    done
     case "$1" in
     x86_64-pc-windows-gnu)
         # The time of linking would stand in its header.
@@ -94,7 +102,9 @@ program() { # program TARGET TREE TARGET_FOLDER
         ;;
     esac
     local IFS=$'\x1f'
-    (cd "$2" && CARGO_ENCODED_RUSTFLAGS="${flags[*]}" CFLAGS="$of_c" CXXFLAGS="$of_c" CARGO_TARGET_DIR="$3" \
+    # Windows' shell rewrites what looks like a path to it.
+    (cd "$2" && MSYS2_ENV_CONV_EXCL=CARGO_ENCODED_RUSTFLAGS CARGO_ENCODED_RUSTFLAGS="${flags[*]}" \
+        CC_SHELL_ESCAPED_FLAGS=1 CFLAGS="$of_c" CXXFLAGS="$of_c" CARGO_TARGET_DIR="$3" \
         cargo build --release --locked -p lagometer --target "$1")
 }
 
