@@ -21,6 +21,15 @@ import zipfile
 LICENCE = re.compile(r"(licen[cs]e|copying|copyright|notice|unlicense)", re.IGNORECASE)
 # What lies beside licences and is none: programs that check them.
 NO_TEXT = {".rs", ".py", ".sh", ".toml", ".json", ".yml", ".yaml", ".h", ".c"}
+# The C library that is part of a program, by the end of its target's name: those of
+# other systems are linked when it starts. The texts are Debian's, of `musl` and
+# `mingw-w64-x86-64-dev`.
+LINKED = {
+    "-musl": ("musl", "MIT, https://musl.libc.org", "musl.txt"),
+    "-windows-gnu": ("mingw-w64", "ZPL-2.1 and others, https://www.mingw-w64.org", "mingw-w64.txt"),
+}
+# No zip holds an earlier time.
+FIRST_OF_ZIP = 315532800
 
 
 def metadata(target):
@@ -117,6 +126,11 @@ def licences(target):
         listed.append(f"{name}: {licence or package['license_file']}{note}, {where}")
         for text in found:
             of_text.setdefault(text, []).append(name)
+    for end, (name, terms, file) in LINKED.items():
+        if target.endswith(end):
+            listed.insert(0, f"{name}, the C library: {terms}")
+            text = (pathlib.Path(__file__).parent / "licences" / file).read_text(encoding="utf-8")
+            of_text.setdefault(plain(text), []).append(name)
     root = subprocess.run(["rustc", "--print", "sysroot"], check=True, capture_output=True, text=True)
     standard = sorted(pathlib.Path(root.stdout.strip()).glob("share/doc/rust/COPYRIGHT-library*"))
     head = [
@@ -155,7 +169,7 @@ def main():
     if "-windows-" in target:
         with zipfile.ZipFile(out / f"{name}.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
             for at, content, _ in files:
-                file = zipfile.ZipInfo(f"{name}/{at}", time.gmtime(epoch)[:6])
+                file = zipfile.ZipInfo(f"{name}/{at}", time.gmtime(max(epoch, FIRST_OF_ZIP))[:6])
                 file.external_attr = 0o644 << 16
                 file.compress_type = zipfile.ZIP_DEFLATED
                 archive.writestr(file, content)
