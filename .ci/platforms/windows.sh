@@ -97,6 +97,10 @@ cmp "$there/linux-traffic.log" "$there/windows-traffic.log"
 same_text list networks
 same_text list transports
 same_text completions powershell
+for system in linux windows; do
+    "on_$system" man $system.man
+done
+diff -r "$there/linux.man" "$there/windows.man"
 
 step "sockets on Windows"
 on_windows doctor >"$there/doctor.txt"
@@ -153,6 +157,14 @@ curl --silent --include --max-time 2 --header "Connection: Upgrade" --header "Up
     --header "Sec-WebSocket-Version: 13" --header "Sec-WebSocket-Key: bGFnb21ldGVyIHNheXMgaQ==" \
     "http://$(place clients)/" >"$there/upgrade.txt" || true
 grep -qF "101 Switching Protocols" "$there/upgrade.txt" || broken "the gateway does not answer WebSockets"
+stop
+
+# And that of games, by the library for C.
+cc -std=c11 -D_DEFAULT_SOURCE -Wall -Wextra -Werror .ci/platforms/kcp_login.c -I crates/c/include \
+    "$target/debug/liblagometer_c.a" -lpthread -ldl -lm -o "$there/kcp_login"
+start "the gateway runs" "${open[@]}" --cn kcp --cwm=false
+clients="$(place clients)"
+"$there/kcp_login" "${clients##*:}" || broken "the gateway does not answer over KCP"
 stop
 
 step "what Windows lacks"
