@@ -78,6 +78,20 @@ as_here arm
 step "the link, statistics and engines on 64-bit ARM"
 elsewhere test "$arm" --quiet -p lagometer-link -p lagometer-stats -p lagometer-results -p lagometer-kcp -p lagometer-tcp --lib
 
+step "an archive, and the licences of every target"
+rm -rf "$there"/{described,archive}
+mkdir "$there/archive"
+"$here" man "$there/described/man"
+SOURCE_DATE_EPOCH="$(git log -1 --format=%ct)" python3 -B deploy/release/pack.py \
+    "$windows" "$program" "$there/described" "$there/archive"
+packed="$(python3 -m zipfile -l "$there"/archive/lagometer-*.zip)"
+for each in lagometer.exe THIRD-PARTY.txt LICENSE-MIT man/lagometer-run.1; do
+    grep -qF "/$each " <<<"$packed" || broken "the archive for Windows lacks $each"
+done
+# Ends in a line that names a package without a text.
+python3 -B -c 'import sys; sys.path.insert(0, "deploy/release"); import pack; [*map(pack.licences, sys.argv[1:])]' \
+    "$musl" "$arm" "$microsoft" "${macos[@]}"
+
 step "a build without a compiler that it needs"
 bare="$there/bare"
 rm -rf "$bare"
@@ -86,7 +100,7 @@ ln -s /usr/bin/* "$bare"
 rm "$bare"/x86_64-w64-mingw32-*
 code=0
 PATH="$(dirname "$(command -v cargo)"):$bare" RELEASE_OUT="$there/releases" \
-    deploy/release/build.sh "$windows" >"$there/out" 2>&1 || code=$?
+    deploy/release/build.sh "$musl" "$windows" >"$there/out" 2>&1 || code=$?
 cat "$there/out"
 [ "$code" = 3 ] && [ "$(wc -l <"$there/out")" = 1 ] && grep -qF gcc-mingw-w64-x86-64 "$there/out" ||
     broken "a build without a compiler ended with exit code $code and more than a line that says what to install"
