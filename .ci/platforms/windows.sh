@@ -172,6 +172,7 @@ refused 3 "--testbed sim" kernel build
 refused 3 "--testbed sim" world
 refused 3 "\`run\` without \`--testbed\`" shape lan -- true
 refused 3 "--emu-mode proxy" agree --for 1s --seeds 1
+refused 2 "Linux alone has it" run --testbed emu --emu-mode proxy --lanes udt-stream --for 1s
 refused 3 "leave it out" gateway --dev --with-parent
 refused 2 "leave \`--pin\` out" echo --pin 0,1 --for 1s
 refused 2 "no network is called" run --network nowhere

@@ -75,8 +75,8 @@ impl SocketTransport for Settings {
         }
         Err(Unavailable {
             lacks: "this lagometer was built without SRT".to_owned(),
-            mend: "`apt-get install libsrt-openssl-dev pkg-config`, then build with \
-                   `cargo build --features srt`"
+            mend: "Linux alone has it, where `apt-get install libsrt-openssl-dev pkg-config` \
+                   and `cargo build --features srt` bring it"
                 .to_owned(),
         })
     }

@@ -232,8 +232,8 @@ impl SocketTransport for Settings {
         }
         Err(Unavailable {
             lacks: "this lagometer was built without UDT".to_owned(),
-            mend: "`apt-get install libudt-dev g++`, then build with \
-                   `cargo build --features udt`"
+            mend: "Linux alone has it, where `apt-get install libudt-dev g++` and \
+                   `cargo build --features udt` bring it"
                 .to_owned(),
         })
     }
