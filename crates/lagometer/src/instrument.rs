@@ -1,10 +1,11 @@
 //! What the instruments' commands share: the document around what was found,
 //! failures with their exit codes, and a line of progress.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime};
 
+use console::Term;
 use lagometer_instruments::Error;
 use lagometer_instruments::echo::local::Ended;
 use lagometer_results::{Document, Host, PlacementTrial, Warning};
@@ -140,14 +141,16 @@ impl Line {
         if self.shown && due {
             self.written = Some(now);
             // Progress that cannot be shown is no failure.
-            let _ = write!(std::io::stderr(), "\r\x1b[K{}", text());
+            let stderr = Term::stderr();
+            let _ = stderr.clear_line();
+            let _ = stderr.write_str(&text());
         }
     }
 
     /// Takes the line away.
     pub(crate) fn clear(&mut self) {
         if self.shown && self.written.take().is_some() {
-            let _ = write!(std::io::stderr(), "\r\x1b[K");
+            let _ = Term::stderr().clear_line();
         }
     }
 }

@@ -73,8 +73,11 @@ pub(crate) fn terminal() -> lagometer_report::Terminal {
     let width = std::env::var("COLUMNS")
         .ok()
         .and_then(|columns| columns.parse().ok());
+    // Windows' console shows what colours are asked by as letters unless it is told
+    // not to, which this question does.
+    let shows_colours = console::Term::stdout().features().colors_supported();
     lagometer_report::Terminal {
-        colour: is_terminal && !no_color,
+        colour: is_terminal && !no_color && shows_colours,
         width: width
             .or_else(|| is_terminal.then(terminal_width).flatten())
             .unwrap_or(80),
