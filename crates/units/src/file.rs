@@ -48,14 +48,20 @@ pub fn read_file(path: &Path, at_most: Size) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads all of a text file, at most so much.
+/// Reads all of a text file, at most so much, without the mark of its encoding that
+/// Windows' programs write before it.
 ///
 /// # Errors
 ///
 /// As [`read_file`], and [`ErrorKind::InvalidData`] where it is not UTF-8.
 pub fn read_text_file(path: &Path, at_most: Size) -> io::Result<String> {
     let bytes = read_file(path, at_most)?;
-    String::from_utf8(bytes).map_err(|_| io::Error::new(ErrorKind::InvalidData, "is not UTF-8"))
+    let mut text = String::from_utf8(bytes)
+        .map_err(|_| io::Error::new(ErrorKind::InvalidData, "is not UTF-8"))?;
+    if text.starts_with('\u{feff}') {
+        text.drain(..'\u{feff}'.len_utf8());
+    }
+    Ok(text)
 }
 
 /// Makes a file that its owner alone may read and write, or empties one that is
@@ -188,5 +194,14 @@ mod tests {
         let error = read_text_file(&path, Size(10)).unwrap_err();
         std::fs::remove_file(&path).unwrap();
         assert_eq!(error.kind(), ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn the_mark_of_an_encoding_is_no_part_of_the_text() {
+        let path = std::env::temp_dir().join(format!("lagometer-mark-{}", std::process::id()));
+        std::fs::write(&path, "\u{feff}{}\r\n").unwrap();
+        let text = read_text_file(&path, Size(10));
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(text.unwrap(), "{}\r\n");
     }
 }
