@@ -22,12 +22,14 @@ pub const MOST_DATA: Size = Size(256_000_000);
 /// Reads all of a file, at most so much.
 ///
 /// ```
+/// # #[cfg(unix)] {
 /// use std::path::Path;
 ///
 /// use lagometer_units::{Size, read_file};
 ///
 /// let endless = read_file(Path::new("/dev/zero"), Size(1 << 20)).unwrap_err();
 /// assert_eq!(endless.kind(), std::io::ErrorKind::FileTooLarge);
+/// # }
 /// ```
 ///
 /// # Errors
@@ -169,6 +171,7 @@ mod tests {
         assert!(create_private_file(Path::new("/dev/null")).is_ok());
     }
 
+    #[cfg(unix)]
     #[test]
     fn a_file_that_never_ends_is_refused_and_the_line_says_how_much_is_read() {
         let error = read_text_file(Path::new("/dev/zero"), Size(64_000)).unwrap_err();

@@ -293,6 +293,7 @@ proptest! {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn a_network_or_a_trace_that_never_ends_is_refused() {
     let error = Profile::load(Path::new("/dev/zero"))

@@ -223,6 +223,7 @@ mod tests {
         assert!(!error.contains('\n'), "{error}");
     }
 
+    #[cfg(unix)]
     #[test]
     fn types_and_imports_that_never_end_are_refused() {
         let folder = std::env::temp_dir().join(format!("lagometer-endless-{}", std::process::id()));
