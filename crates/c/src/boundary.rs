@@ -168,7 +168,7 @@ pub(crate) unsafe fn hand_over(
 }
 
 /// Writes why something was refused, cut to the memory that C gave for it and ended by
-/// a zero byte.
+/// a zero byte. It is one line to its end, whatever a description put into it.
 ///
 /// # Safety
 ///
@@ -177,6 +177,7 @@ pub(crate) unsafe fn explain(why: &str, room: *mut c_char, room_bytes: usize) {
     if room.is_null() || room_bytes == 0 {
         return;
     }
+    let why = why.replace(char::is_control, " ");
     let mut length = why.len().min(room_bytes - 1);
     while !why.is_char_boundary(length) {
         length -= 1;
@@ -223,6 +224,9 @@ mod tests {
         // SAFETY: the length is the array's.
         unsafe { explain("ab\u{e9}d", room.as_mut_ptr().cast(), room.len()) };
         assert_eq!(room, *b"ab\0\x01");
+        // SAFETY: the length is the array's.
+        unsafe { explain("\0\r", room.as_mut_ptr().cast(), room.len()) };
+        assert_eq!(room, *b"  \0\x01");
         // SAFETY: nothing is written.
         unsafe { explain("ab", ptr::null_mut(), 10) };
     }
