@@ -116,7 +116,8 @@ typedef struct lagometer_kcp_settings {
    */
   uint32_t mtu;
   /**
-   * The least timeout in milliseconds; 0: 100 without `nodelay`, 30 with it.
+   * The least timeout in milliseconds, at most 60000; 0: 100 without `nodelay`, 30
+   * with it.
    */
   uint32_t minimum_rto_ms;
   /**
@@ -169,9 +170,11 @@ void lagometer_kcp_free(struct lagometer_kcp *kcp);
 
 /**
  * Queues a message, or bytes of a stream, for the next flush, and answers how many
- * bytes were taken: all, or of a stream as many as one call takes; or a negative
- * status. How much waits, `lagometer_kcp_waiting` says: a program stops sending
- * where the peer does not keep up.
+ * bytes were taken: all; or, where the rest of a stream's would be 128 segments or more,
+ * those that filled up the last one that waits; or a negative status,
+ * `LAGOMETER_STATUS_TOO_LARGE` where there are none. How much waits,
+ * `lagometer_kcp_waiting` says: a program stops sending where the peer does not keep
+ * up.
  *
  * # Safety
  *

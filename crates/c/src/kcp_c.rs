@@ -41,7 +41,8 @@ pub struct LagometerKcpSettings {
     pub receive_window: u16,
     /// The largest datagram, in bytes; 50 to 65507.
     pub mtu: u32,
-    /// The least timeout in milliseconds; 0: 100 without `nodelay`, 30 with it.
+    /// The least timeout in milliseconds, at most 60000; 0: 100 without `nodelay`, 30
+    /// with it.
     pub minimum_rto_ms: u32,
     /// Transmissions of one segment after which the conversation is dead; 0: never.
     pub dead_link: u32,
@@ -134,9 +135,11 @@ pub unsafe extern "C" fn lagometer_kcp_free(kcp: *mut LagometerKcp) {
 }
 
 /// Queues a message, or bytes of a stream, for the next flush, and answers how many
-/// bytes were taken: all, or of a stream as many as one call takes; or a negative
-/// status. How much waits, `lagometer_kcp_waiting` says: a program stops sending
-/// where the peer does not keep up.
+/// bytes were taken: all; or, where the rest of a stream's would be 128 segments or more,
+/// those that filled up the last one that waits; or a negative status,
+/// `LAGOMETER_STATUS_TOO_LARGE` where there are none. How much waits,
+/// `lagometer_kcp_waiting` says: a program stops sending where the peer does not keep
+/// up.
 ///
 /// # Safety
 ///
