@@ -101,6 +101,29 @@ fn play(network: *mut LagometerNetwork, kcp: *mut LagometerKcp, call: &Call) -> 
     }
 }
 
+fn settings() -> impl Strategy<Value = LagometerKcpSettings> {
+    let wide = || prop_oneof![0..200_u32, any::<u32>()];
+    let bytes = (0..4_u8, any::<u8>(), any::<u8>());
+    let windows = (any::<u16>(), prop_oneof![Just(128), any::<u16>()]);
+    let mtu = prop_oneof![45..60_u32, 500..1_500_u32, 65_500..65_510_u32];
+    (bytes, windows, mtu, wide(), wide(), wide(), wide()).prop_map(
+        |(bytes, windows, mtu, interval_ms, resend, minimum_rto_ms, dead_link)| {
+            LagometerKcpSettings {
+                nodelay: bytes.0,
+                congestion_control: bytes.1,
+                stream: bytes.2,
+                interval_ms,
+                resend,
+                send_window: windows.0,
+                receive_window: windows.1,
+                mtu,
+                minimum_rto_ms,
+                dead_link,
+            }
+        },
+    )
+}
+
 fn sequences() -> u32 {
     let asked = std::env::var("LAGOMETER_C_FUZZ").ok();
     asked.map_or(400, |count| {
@@ -130,6 +153,56 @@ proptest! {
             lagometer_network_free(network);
             lagometer_kcp_free(kcp);
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(sequences()))]
+
+    #[test]
+    fn no_settings_or_start_break_anything(
+        calls in calls(),
+        settings in settings(),
+        start_ns: u64,
+    ) {
+        // SAFETY: the name ends in a zero byte, the settings are alive; null is
+        // permitted for the rest.
+        let (network, kcp) = unsafe {
+            (
+                lagometer_network_new(c"loss-20".as_ptr(), 1, start_ns, ptr::null_mut(), 0),
+                lagometer_kcp_new(7, &raw const settings, ptr::null_mut(), 0),
+            )
+        };
+        prop_assert!(!network.is_null());
+        // Settings out of their range make none, and calls on that are refused.
+        for call in &calls {
+            prop_assert_ne!(play(network, kcp, call), BROKEN, "{:?}", call);
+        }
+        // SAFETY: both are ours or null, and not used any more.
+        unsafe {
+            lagometer_network_free(network);
+            lagometer_kcp_free(kcp);
+        }
+    }
+
+    #[test]
+    fn what_is_no_network_is_refused_in_one_line(
+        description in "(\\[(both|up|down)(\\.(jitter|bursts))?\\]\n|(delay|loss|rate|mtu) = \"[0-9]{1,3} ?(ms|%|Mbit/s)?\"\n|[^\\x00]{0,5}){0,8}"
+    ) {
+        let text = std::ffi::CString::new(description).unwrap();
+        let mut why = [b'x'; 300];
+        // SAFETY: the text ends in a zero byte; the room is the array's.
+        let network = unsafe {
+            lagometer_network_new(text.as_ptr(), 1, 0, why.as_mut_ptr().cast(), why.len())
+        };
+        if network.is_null() {
+            let why = std::ffi::CStr::from_bytes_until_nul(&why).unwrap();
+            let why = why.to_str().unwrap();
+            prop_assert!(!why.is_empty() && !why.contains(char::is_control), "{why:?}");
+            prop_assert!(!why.starts_with("a defect"), "{why}");
+        }
+        // SAFETY: it is ours or null.
+        unsafe { lagometer_network_free(network) }
     }
 }
 
