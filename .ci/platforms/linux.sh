@@ -14,6 +14,7 @@ as_here() { # as_here arm|musl
         --pcap $system.pcapng --qlog $system.qlog 2>&1 >/dev/null | digest)"
     echo "here: $of_run, $system: $found"
     [ "$found" = "$of_run" ] || broken "the findings differ"
+    at_length "$system"
     cmp "$there/linux.pcapng" "$there/$system.pcapng"
     diff -r "$there/linux.qlog" "$there/$system.qlog"
     "on_$system" replay windows.lagometer >/dev/null

@@ -79,6 +79,24 @@ done
 of_run="$(cat "$there/linux.digest")"
 echo "Linux: $of_run, Windows: $(cat "$there/windows.digest")"
 [ -n "$of_run" ] && [ "$of_run" = "$(cat "$there/windows.digest")" ] || broken "the findings differ"
+# At length, where LAGOMETER_AT_LENGTH is set: every built-in experiment, twenty seconds of it.
+at_length() { # at_length windows|arm|musl
+    [ -n "${LAGOMETER_AT_LENGTH:-}" ] || return 0
+    step "every experiment, at length: $1"
+    local each system digests
+    for each in experiments/*.toml; do
+        each="$(basename "$each" .toml)"
+        digests=()
+        for system in linux "$1"; do
+            digests+=("$("on_$system" run "$each" --for 20s --seeds 1 --no-html --bundle $system-long.lagometer \
+                2>&1 >/dev/null | digest || true)")
+        done
+        # Those whose lanes are all of libraries that are not linked have none.
+        echo "$each: ${digests[*]}"
+        [ "${digests[0]}" = "${digests[1]}" ] || broken "the findings of $each differ"
+    done
+}
+at_length windows
 cmp "$there/linux.pcapng" "$there/windows.pcapng"
 diff -r "$there/linux.qlog" "$there/windows.qlog"
 # What the other has kept is found again by each.
