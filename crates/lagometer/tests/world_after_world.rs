@@ -2,6 +2,7 @@
 //! if it had just been started, whatever the one before was and however it
 //! ended.
 
+mod free_addresses;
 mod world_gateway;
 
 use std::io::{BufRead as _, BufReader};

@@ -5,6 +5,7 @@
 //! is a process killed with SIGKILL, or a connection cut as the kernel cuts
 //! those of a killed process.
 
+mod free_addresses;
 mod world_gateway;
 
 use std::io::{BufRead as _, BufReader, Read, Write};

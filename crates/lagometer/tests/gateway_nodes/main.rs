@@ -2,6 +2,8 @@
 //! server, peers that speak through the client library, and nodes that are killed.
 
 mod faults;
+#[path = "../free_addresses/mod.rs"]
+mod free_addresses;
 mod game;
 #[allow(dead_code, reason = "not all that hosts do is needed here")]
 #[path = "../kubernetes/hosts.rs"]

@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use crate::free_addresses::free_addresses;
 
 /// The longest that a test waits for anything.
 pub(crate) const PATIENT: Duration = Duration::from_mins(1);
@@ -138,11 +140,4 @@ impl Drop for Node {
     fn drop(&mut self) {
         self.kill();
     }
-}
-
-fn free_addresses<const N: usize>() -> [SocketAddr; N] {
-    let listeners: Vec<TcpListener> = (0..N)
-        .map(|_| TcpListener::bind("127.0.0.1:0").unwrap())
-        .collect();
-    std::array::from_fn(|at| listeners[at].local_addr().unwrap())
 }

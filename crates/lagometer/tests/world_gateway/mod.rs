@@ -1,8 +1,10 @@
 //! A gateway by the binary for worlds that are played on it by the binary.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use crate::free_addresses::free_addresses;
 
 /// The grid of `experiments/world/spatial.toml`.
 const GRID: &str = r#"{"Config": {"WorldOffsetX": -15000, "WorldOffsetZ": -15000,
@@ -29,16 +31,11 @@ pub(crate) struct Place {
 impl Gateway {
     /// One with flags and a settings file of its own.
     pub(crate) fn start(flags: &'static [&'static str], settings: &str) -> Self {
-        let listeners = [(); 3].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
-        let addresses = listeners
-            .each_ref()
-            .map(|listener| listener.local_addr().unwrap());
-        drop(listeners);
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("grid.json"), GRID).unwrap();
         std::fs::write(folder.path().join("gateway.toml"), settings).unwrap();
         let place = Place {
-            addresses,
+            addresses: free_addresses(),
             folder,
             flags,
         };
@@ -59,7 +56,7 @@ impl Place {
     pub(crate) fn start(&self) -> Child {
         let [servers, clients, web] = &self.addresses;
         let file = |name| self.folder.path().join(name);
-        let child = Command::new(env!("CARGO_BIN_EXE_lagometer"))
+        let mut child = Command::new(env!("CARGO_BIN_EXE_lagometer"))
             .args(["gateway", "--dev", "--cwm=false", "--loglevel=2"])
             .args(self.flags)
             .args(["--chs", "channel_settings_hifi.json"])
@@ -76,6 +73,8 @@ impl Place {
             .unwrap();
         let began = Instant::now();
         while TcpStream::connect(clients).is_err() || TcpStream::connect(servers).is_err() {
+            let ended = child.try_wait().unwrap();
+            assert!(ended.is_none(), "the gateway does not start: {ended:?}");
             assert!(began.elapsed() < TIMEOUT, "the gateway does not listen");
             std::thread::sleep(Duration::from_millis(10));
         }

@@ -16,11 +16,11 @@ use crate::Case;
 use crate::Original::{Differs, Same, Unsteady};
 
 macro_rules! cases {
-    ($($original:ident $module:ident :: $name:ident,)*) => {
+    ($($original:ident $(($instead:literal))? $module:ident :: $name:ident,)*) => {
         vec![$(Case {
             name: stringify!($name),
             run: $module::$name,
-            original: $original,
+            original: $original $(($instead))?,
         },)*]
     };
 }
@@ -29,13 +29,13 @@ macro_rules! cases {
 pub(crate) fn all() -> Vec<Case> {
     cases![
         Same wire::c01_frames_are_read_however_they_are_cut,
-        Differs wire::c01_the_older_header_is_read_too,
+        Differs("WouldBlock") wire::c01_the_older_header_is_read_too,
         Same wire::c02_a_bad_tag_or_an_empty_frame_closes,
-        Differs wire::c03_a_frame_that_holds_no_packet_closes,
+        Differs("not closed") wire::c03_a_frame_that_holds_no_packet_closes,
         Same wire::c04_before_the_login_all_else_is_refused,
         Same wire::c04_a_refused_message_type_is_ignored,
         Same wire::c05_a_login_outside_global_closes,
-        Differs wire::c05_a_login_to_a_channel_that_there_is_not_closes,
+        Differs("not closed") wire::c05_a_login_to_a_channel_that_there_is_not_closes,
         Same channels::c06_globals_owner_is_notified_of_logins_and_channels,
         Same channels::c06_a_taken_global_is_refused_in_silence,
         Same channels::c06_lists_are_filtered_by_type_and_metadata,
@@ -51,11 +51,11 @@ pub(crate) fn all() -> Vec<Case> {
         Same data::c10_what_was_missed_without_access_comes_as_updates,
         Same data::c10_readers_do_not_write,
         Same data::c11_masks_leave_fields_out,
-        Differs data::c11_a_masked_subscriber_takes_nothing_from_others,
+        Differs("left: None") data::c11_a_masked_subscriber_takes_nothing_from_others,
         Unsteady data::c12_every_update_comes_once_and_in_order,
         Unsteady data::c12_the_last_value_always_arrives,
         Same merging::c13_entries_merge_deeply_and_removals_cascade,
-        Differs merging::c13_a_removal_is_forwarded_in_a_window_with_others,
+        Differs("channel data: nothing of the kind came") merging::c13_a_removal_is_forwarded_in_a_window_with_others,
         Same merging::c13_a_lists_limit_holds_with_every_update,
         Same merging::c13_a_replaced_list_in_a_window_is_the_last,
         Same messages::c14_flags_choose_the_receivers,
@@ -64,7 +64,7 @@ pub(crate) fn all() -> Vec<Case> {
         Same messages::c15_a_server_reaches_whoever_it_names,
         Same channels::c16_a_removal_is_reported_to_subscribers,
         Same channels::c16_an_owners_end_removes_its_channel,
-        Differs channels::c16_an_owners_end_removes_its_channel_with_word,
+        Differs("word of the removal: nothing of the kind came") channels::c16_an_owners_end_removes_its_channel_with_word,
         Same channels::c16_a_subscribers_end_is_reported_to_the_owner,
         Same channels::c17_ids_count_up_and_removed_ones_come_again,
         Same channels::c17_entity_channels_have_the_ids_of_their_entities,
@@ -85,16 +85,16 @@ pub(crate) fn all() -> Vec<Case> {
         Same carriers::c24_kcp_as_kcp_go_speaks_it,
         Same carriers::c25_websocket_messages_of_one_and_of_many_frames,
         Same robust::c26_metrics_have_their_names,
-        Differs robust::c27_a_reader_that_stops_harms_only_itself,
+        Differs("channel data: nothing of the kind came") robust::c27_a_reader_that_stops_harms_only_itself,
         Same wire::c28_a_message_larger_than_a_frame_is_dropped_and_nothing_else,
-        Differs data::c29_an_interval_of_zero_harms_nobody,
-        Differs data::c29_data_of_an_unknown_type_is_carried,
-        Differs data::c30_data_of_another_type_is_refused,
+        Differs("an answer: nothing of the kind came") data::c29_an_interval_of_zero_harms_nobody,
+        Differs("an answer: nothing of the kind came") data::c29_data_of_an_unknown_type_is_carried,
+        Differs("channel data: the gateway has closed the connection") data::c30_data_of_another_type_is_refused,
         Unsteady data::c30_a_mask_that_fits_nothing_harms_nobody,
-        Differs messages::c30_naming_nobody_in_a_channel_without_owner_is_dropped,
-        Differs messages::c30_a_spawn_without_a_channel_harms_nobody,
-        Differs messages::c30_a_spawn_at_a_place_without_a_grid_harms_nobody,
-        Differs robust::c30_connection_ids_that_run_out_are_no_end,
+        Differs("an answer: the gateway has closed the connection") messages::c30_naming_nobody_in_a_channel_without_owner_is_dropped,
+        Differs("an answer: the gateway has closed the connection") messages::c30_a_spawn_without_a_channel_harms_nobody,
+        Differs("an answer: the gateway has closed the connection") messages::c30_a_spawn_at_a_place_without_a_grid_harms_nobody,
+        Differs("value: Closed") robust::c30_connection_ids_that_run_out_are_no_end,
         Same robust::c30_noise_ends_its_own_connection_only,
         Same robust::c30_a_bomb_is_not_unpacked,
         Same robust::c30_a_frame_a_byte_at_a_time_and_a_crowd_that_comes_and_goes,

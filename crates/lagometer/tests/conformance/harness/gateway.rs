@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::fs;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::peer::Peer;
 use super::settings::Settings;
+use crate::free_addresses::free_addresses;
 use crate::nats_server::NatsServer;
 
 /// How long a gateway may take until it listens.
@@ -35,6 +36,9 @@ thread_local! {
 
 /// Names the original's binary for Unreal games, `channeld-ue-tps`.
 pub(crate) const CHANNELD: &str = "LAGOMETER_CHANNELD";
+
+/// Where it has its metrics, whatever it is told; one beside it has none.
+const CHANNELDS_METRICS: u16 = 8080;
 
 /// A gateway of a test's own.
 pub(crate) struct Gateway {
@@ -100,7 +104,10 @@ impl Gateway {
                 pages.extend([owner, other, players]);
                 child
             }
-            Whose::Channeld => spawn(settings.channeld(servers, clients, metrics)),
+            Whose::Channeld => {
+                pages = vec![SocketAddr::from(([127, 0, 0, 1], CHANNELDS_METRICS))];
+                spawn(settings.channeld(servers, clients))
+            }
         };
         let mut gateway = Self {
             child,
@@ -217,23 +224,6 @@ impl Drop for Gateway {
             let _ = fs::remove_dir_all(&self.folder);
         }
     }
-}
-
-/// The first of the ports that gateways get, and how many: below those that the system
-/// chooses from (`net.ipv4.ip_local_port_range`), so that nobody's connection takes one
-/// before it is listened at.
-const PORTS: (u16, u16) = (20_000, 12_000);
-
-/// Addresses nobody listens on, each for one gateway of this process.
-fn free_addresses<const N: usize>() -> [SocketAddr; N] {
-    static TAKEN: AtomicU32 = AtomicU32::new(0);
-    let (first, many) = PORTS;
-    let next = || {
-        let nth = std::process::id().wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed));
-        SocketAddr::from(([127, 0, 0, 1], first + (nth % u32::from(many)) as u16))
-    };
-    let mut free = std::iter::repeat_with(next).filter(|at| TcpListener::bind(at).is_ok());
-    std::array::from_fn(|_| free.next().expect("one of thousands is free"))
 }
 
 /// Names another build of this project's binary than the one of the tests.

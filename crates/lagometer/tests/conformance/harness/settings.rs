@@ -72,14 +72,9 @@ impl Settings {
     }
 
     /// The original with these settings.
-    pub(crate) fn channeld(
-        &self,
-        servers: SocketAddr,
-        clients: SocketAddr,
-        metrics: SocketAddr,
-    ) -> Command {
+    pub(crate) fn channeld(&self, servers: SocketAddr, clients: SocketAddr) -> Command {
         let mut command = Command::new(std::env::var_os(CHANNELD).unwrap());
-        command.env("CHANNELD_METRICS", metrics.to_string()).args([
+        command.args([
             "-dev",
             "-loglevel=0",
             "-cwm=false",
