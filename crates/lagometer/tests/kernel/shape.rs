@@ -269,6 +269,16 @@ fn playing_twice_distinguishes_a_program_that_differs_from_one_that_does_not() {
     );
 }
 
+#[test]
+fn two_plays_without_their_logs_of_packets_are_not_called_the_same() {
+    let Some(_alone) = kernel() else { return };
+    let script = format!("rm {}/packets.pcapng", lagometer_guest::SHARE);
+    let output = shape("perfect", &["--twice"], &script);
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("the log of packets is gone"), "{said}");
+}
+
 /// The shop of `examples/shop`, whose bug a lost answer uncovers.
 #[test]
 fn a_bug_that_one_loss_uncovers_is_found_by_seeds_and_met_again_under_gdb() {

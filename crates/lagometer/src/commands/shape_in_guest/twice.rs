@@ -40,6 +40,10 @@ impl<'a> Playing<'a> {
     /// What differs, in words: of output and packets what differs first by the
     /// guest's clock; nothing if all is the same.
     pub(super) fn difference(&self, other: &Self) -> Option<String> {
+        // The commands may have removed it; one of no packets is not empty.
+        if self.log.is_empty() || other.log.is_empty() {
+            return Some("the log of packets is gone, so what was sent is not known".to_owned());
+        }
         let line = first_difference(self.captured.kept().iter(), other.captured.kept().iter());
         let packet = (self.log != other.log)
             .then(|| first_difference(logged_packets(&self.log), logged_packets(&other.log)))
