@@ -4,8 +4,8 @@
 
 use super::markup::{coordinate, esc, per_cent};
 use super::palette::Look;
-use super::scale::{LogScale, tick_label};
-use super::trend::{label, round_above};
+use super::scale::{LogScale, round_above, tick_label};
+use super::trend::label;
 use crate::capacity::Figure;
 use lagometer_results::Capacity;
 

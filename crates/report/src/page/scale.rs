@@ -97,7 +97,7 @@ fn power_of_ten(power: i32) -> f64 {
 }
 
 fn round_below(value: f64) -> f64 {
-    let power = libm::pow(10.0, libm::log10(value).floor());
+    let power = power_of_ten(libm::log10(value).floor() as i32);
     let lead = value / power;
     let step = if lead >= 5.0 {
         5.0
@@ -109,19 +109,17 @@ fn round_below(value: f64) -> f64 {
     step * power
 }
 
-fn round_above(value: f64) -> f64 {
-    let power = libm::pow(10.0, libm::log10(value).floor());
-    let lead = value / power;
-    let step = if lead <= 1.000_001 {
-        1.0
-    } else if lead <= 2.0 {
-        2.0
-    } else if lead <= 5.0 {
-        5.0
-    } else {
-        10.0
-    };
-    step * power
+/// The next 1, 2 or 5 times a power of ten; 1 for nothing at all.
+pub(crate) fn round_above(value: f64) -> f64 {
+    if value.is_nan() || value <= 0.0 {
+        return 1.0;
+    }
+    let power = power_of_ten(libm::log10(value).floor() as i32);
+    [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|step| step * power)
+        .find(|round| *round >= value * (1.0 - 1e-9))
+        .unwrap_or(10.0 * power)
 }
 
 /// A label for a tick in milliseconds: `20 ms`, `1 s`, `1 min`.

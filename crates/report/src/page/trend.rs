@@ -2,6 +2,7 @@
 //! a round number.
 
 use super::markup::{coordinate, esc};
+use super::scale::round_above;
 
 /// Drawn in these units and stretched to the page.
 const WIDTH: f64 = 1000.0;
@@ -68,19 +69,6 @@ fn path(line: &Line<'_>, span_s: f64, top: f64) -> String {
         pen_is_down = true;
     }
     path
-}
-
-/// The next 1, 2 or 5 times a power of ten; 1 for nothing at all.
-pub(crate) fn round_above(value: f64) -> f64 {
-    if value.is_nan() || value <= 0.0 {
-        return 1.0;
-    }
-    let power = libm::pow(10.0, libm::log10(value).floor());
-    [1.0, 2.0, 5.0, 10.0]
-        .into_iter()
-        .map(|step| step * power)
-        .find(|round| *round >= value * (1.0 - 1e-9))
-        .unwrap_or(10.0 * power)
 }
 
 /// A number with at most three digits and a prefix: `12 k`.
