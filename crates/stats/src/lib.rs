@@ -14,6 +14,7 @@ mod fairness;
 mod quantiles;
 pub mod rare;
 mod sorted;
+mod steady;
 pub mod student;
 
 pub use distribution::{BadDistribution, Distribution, TooManyValues};

@@ -13,6 +13,8 @@
 
 use statrs::function::gamma::gamma_ur;
 
+use crate::steady::steady;
+
 /// The chance, counted for both sides, that so little as `bad` is met where `limit` is true;
 /// `variance` is that of `bad`, `worst` what one unit added to it at most. One where `bad` is
 /// not below `limit`.
@@ -23,7 +25,7 @@ pub fn p_value(bad: f64, variance: f64, worst: f64, limit: f64) -> f64 {
     if bad >= limit || !is_known {
         return 1.0;
     }
-    (2.0 * gamma_ur(mean * mean / variance, limit * mean / variance)).min(1.0)
+    steady(2.0 * gamma_ur(mean * mean / variance, limit * mean / variance)).min(1.0)
 }
 
 #[cfg(test)]

@@ -2,12 +2,14 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
+use crate::steady::steady;
+
 /// The chance that a variable of Student's t-distribution with `freedom`
 /// degrees of freedom is at least as far from zero as `t`.
 #[must_use]
 pub fn two_sided_p(t: f64, freedom: u32) -> f64 {
     match distribution(freedom) {
-        Some(student) if t.is_finite() => (2.0 * student.cdf(-t.abs())).min(1.0),
+        Some(student) if t.is_finite() => steady(2.0 * student.cdf(-t.abs())).min(1.0),
         Some(_) => 0.0,
         None => 1.0,
     }
@@ -17,7 +19,7 @@ pub fn two_sided_p(t: f64, freedom: u32) -> f64 {
 #[must_use]
 pub fn two_sided_quantile(p: f64, freedom: u32) -> f64 {
     distribution(freedom).map_or(f64::INFINITY, |student| {
-        student.inverse_cdf(1.0 - p / 2.0).abs()
+        steady(student.inverse_cdf(1.0 - p / 2.0).abs())
     })
 }
 
@@ -25,7 +27,7 @@ pub fn two_sided_quantile(p: f64, freedom: u32) -> f64 {
 #[must_use]
 pub fn one_sided_p(t: f64, freedom: u32) -> f64 {
     match distribution(freedom) {
-        Some(student) if t.is_finite() => student.cdf(-t),
+        Some(student) if t.is_finite() => steady(student.cdf(-t)),
         Some(_) if t > 0.0 => 0.0,
         _ => 1.0,
     }
@@ -34,7 +36,9 @@ pub fn one_sided_p(t: f64, freedom: u32) -> f64 {
 /// What such a variable exceeds with the chance `p`.
 #[must_use]
 pub fn one_sided_quantile(p: f64, freedom: u32) -> f64 {
-    distribution(freedom).map_or(f64::INFINITY, |student| student.inverse_cdf(1.0 - p))
+    distribution(freedom).map_or(f64::INFINITY, |student| {
+        steady(student.inverse_cdf(1.0 - p))
+    })
 }
 
 fn distribution(freedom: u32) -> Option<StudentsT> {
