@@ -23,11 +23,13 @@ CRATES = ["crates/stats", "crates/units", "crates/results"]
 HOLM = "crates/stats/src/student.rs"
 DIFFERENCE = "crates/results/src/difference.rs"
 RESAMPLE = "crates/results/src/resample.rs"
+VERDICT = "crates/results/src/verdict.rs"
 
 FIVE = "identical_lanes_are_not_set_apart_by_five_seeds"
 TWENTY = "identical_lanes_are_not_set_apart_by_twenty_seeds"
 STRETCHES = "identical_lanes_are_not_set_apart_by_stretches_of_one_seed"
 OUTAGES = "identical_lanes_are_not_set_apart_by_outages_of_unlike_length"
+BUDGET = "a_budget_near_the_truth_sets_no_identical_lanes_apart"
 QUANTILES = "nothing_is_said_of_a_quantile_that_lies_on_its_limit"
 POWER = "a_lane_that_is_better_by_a_stated_difference_is_named"
 # Of the reckoning itself: what is small beside the luck of a few hundred runs.
@@ -36,7 +38,7 @@ SCALE = "difference::tests::how_sure_a_difference_is_does_not_hang_on_where_the_
 FLOOR = "difference::tests::a_few_seeds_that_agree_to_the_message_are_no_proof"
 
 
-TESTS = [FIVE, TWENTY, STRETCHES, OUTAGES, QUANTILES, POWER, ERROR, SCALE, FLOOR]
+TESTS = [FIVE, TWENTY, STRETCHES, OUTAGES, BUDGET, QUANTILES, POWER, ERROR, SCALE, FLOOR]
 
 
 class Defect(NamedTuple):
@@ -123,6 +125,13 @@ DEFECTS = [
         DIFFERENCE,
         "(value < limit && worst_unit > 0.0)",
         "(value < limit && worst_unit > f64::MAX)",
+    ),
+    Defect(
+        "who is known to miss a budget is left out though no other is known to keep it",
+        BUDGET,
+        VERDICT,
+        "if !lanes.iter().any(keeps) {",
+        "if !lanes.iter().any(keeps) && lanes.iter().all(|lane| self.is_known_to_miss_budget(lane)) {",
     ),
     Defect(
         "a budget on a quantile is judged by its own draws alone",

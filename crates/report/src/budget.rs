@@ -1,8 +1,9 @@
 //! Budgets in words, the same on a terminal and on the page.
 
-use lagometer_results::{BudgetResult, Decision, more_seeds_in_words};
+use lagometer_results::{BudgetResult, Decision, Metric, Unit};
 
 use crate::figure::{Figure, LOST};
+use crate::written;
 
 /// What became of one limit, in the order of the document.
 #[derive(Debug)]
@@ -56,28 +57,48 @@ pub(crate) fn asked(budget: &BudgetResult) -> String {
                 figure.written_with_unit(budget.limit)
             )
         }
-        None => format!("{} against {}", budget.metric, budget.limit),
+        None => format!("{} {}", budget.metric, limit_by_name(budget)),
+    }
+}
+
+/// The limit of a figure that tables have no column for.
+fn limit_by_name(budget: &BudgetResult) -> String {
+    let metric = budget.metric.parse::<Metric>();
+    let most = match metric {
+        Ok(metric) if metric.more_is_better() => "at least",
+        _ => "at most",
+    };
+    format!("{most} {}", with_unit_of_name(budget, budget.limit))
+}
+
+/// A value of such a figure.
+fn with_unit_of_name(budget: &BudgetResult, value: f64) -> String {
+    match budget.metric.parse::<Metric>().map(Metric::unit) {
+        Ok(Unit::Share) => format!("{:.2} %", value * 100.0),
+        Ok(Unit::Milliseconds) => written::milliseconds_with_unit(value),
+        Ok(Unit::Number) | Err(_) => written::factor(value),
     }
 }
 
 /// Who missed it and by how much, `kcp (98.20 %)`, or what would decide it:
-/// `kcp (98.95 %, 12 more seeds)`.
+/// `kcp (98.95 %, needs some 12 more seeds)`.
 pub(crate) fn who(budget: &BudgetResult) -> String {
     let value = measured(budget);
-    match (budget.decision, budget.more_seeds) {
-        (Decision::Undecided, Some(seeds)) => {
-            let needs = more_seeds_in_words(seeds);
-            format!("{} ({value}, needs {needs})", budget.lane)
-        }
-        _ => format!("{} ({value})", budget.lane),
+    match budget.needs() {
+        Some(seeds) => format!("{} ({value}, needs {seeds})", budget.lane),
+        None => format!("{} ({value})", budget.lane),
     }
 }
 
 /// What was measured, with its unit.
 pub(crate) fn measured(budget: &BudgetResult) -> String {
+    if budget.unmeasured {
+        return "not measured".to_owned();
+    }
+    let least = if budget.at_least { "≥" } else { "" };
     match (Figure::named(&budget.metric), budget.value) {
-        (Some(figure), Some(value)) => figure.written_with_unit(value),
-        (None, Some(value)) => value.to_string(),
+        (Some(figure), Some(value)) => format!("{least}{}", figure.written_with_unit(value)),
+        (None, Some(value)) => format!("{least}{}", with_unit_of_name(budget, value)),
         // More was lost than the percentile allows for, or a freeze has no end.
         (Some(figure), None) => figure.written(f64::INFINITY),
         (None, None) => LOST.to_owned(),

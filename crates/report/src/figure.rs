@@ -365,7 +365,8 @@ impl Figure {
                 format!("{} s/min", self.written(value))
             }
             Unit::PerMinute => format!("{} a minute", self.written(value)),
-            Unit::Count | Unit::Nanoseconds => self.written(value),
+            Unit::Nanoseconds => format!("{} µs", self.written(value)),
+            Unit::Count => self.written(value),
         }
     }
 

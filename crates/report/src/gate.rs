@@ -11,7 +11,6 @@ mod markdown;
 
 use lagometer_results::{
     BudgetResult, Decision, Document, FEWEST_SEEDS, Lane, Shift, ShiftFinding, against_baseline,
-    more_seeds_in_words,
 };
 use lagometer_units::Share;
 use thiserror::Error;
@@ -217,12 +216,8 @@ impl Check {
     fn of_budget(result: &BudgetResult) -> Self {
         let mut found = budget::measured(result);
         if result.decision == Decision::Undecided {
-            match result.more_seeds {
-                Some(seeds) => append!(
-                    found,
-                    " (not decided; {} would)",
-                    more_seeds_in_words(seeds)
-                ),
+            match result.needs() {
+                Some(seeds) => append!(found, " (not decided; needs {seeds})"),
                 None => found.push_str(" (not decided)"),
             }
         }

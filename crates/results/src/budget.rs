@@ -143,11 +143,15 @@ impl Budget {
     }
 
     /// Holds the budget against a lane. A figure that the lane does not have,
-    /// or that lost messages made endless, is not within the limit.
+    /// or that lost messages made endless, is not within the limit; neither is it beyond
+    /// where the lane was played and nobody measured it.
     #[must_use]
     pub fn held_against(&self, lane: &Lane) -> BudgetResult {
-        let measured = lane.messages.intended > 0;
-        let value = measured.then(|| self.metric.of(lane)).flatten();
+        let was_played = lane.messages.intended > 0;
+        // Of what did not end only so much was seen.
+        let seen_ms = self.metric.seen_ms(lane).filter(|_| was_played);
+        let value = seen_ms.or_else(|| self.metric.of(lane).filter(|_| was_played));
+        let unmeasured = was_played && value.is_none();
         let ok = value.is_some_and(|value| {
             if self.metric.more_is_better() {
                 value >= self.limit - ROUNDING
@@ -162,12 +166,20 @@ impl Budget {
             metric: self.metric.to_string(),
             limit: self.limit,
             value: value.filter(finite),
+            unmeasured,
+            at_least: seen_ms.is_some(),
             ok,
             // Until chance has been asked, see `evaluate()`.
-            decision: if ok { Decision::Met } else { Decision::Missed },
+            decision: match ok {
+                _ if unmeasured => Decision::Undecided,
+                true if seen_ms.is_some() => Decision::Undecided,
+                true => Decision::Met,
+                false => Decision::Missed,
+            },
             low: interval.map(|(low, _)| low).filter(finite),
             high: interval.map(|(_, high)| high).filter(finite),
             more_seeds: None,
+            fewest_more_seeds: None,
         }
     }
 }
@@ -177,7 +189,7 @@ impl Budget {
 /// with one chance of erring, see [`Decision`].
 ///
 /// A figure that is a fact of the run ([`Metric::is_estimated`]), as the longest round
-/// trip or the CPU time, is met or missed as it is.
+/// trip or the CPU time, is met or missed as it is; not decided where its end was not seen.
 #[must_use]
 pub fn evaluate(budgets: &[Budget], lanes: &[Lane]) -> Vec<BudgetResult> {
     let mut results = Vec::new();
@@ -185,51 +197,60 @@ pub fn evaluate(budgets: &[Budget], lanes: &[Lane]) -> Vec<BudgetResult> {
     let mut doubtful = Vec::new();
     for budget in budgets {
         for lane in lanes.iter().filter(|lane| budget.concerns(&lane.lane)) {
-            if lane.messages.intended > 0 && budget.metric.is_estimated() {
-                doubtful.push((
-                    results.len(),
-                    lane,
-                    beyond(budget.metric, lane, budget.limit),
-                ));
+            let result = budget.held_against(lane);
+            let is_measured = lane.messages.intended > 0 && !result.unmeasured;
+            if is_measured && budget.metric.is_estimated() {
+                let found = beyond(budget.metric, lane, budget.limit);
+                doubtful.push((results.len(), budget.metric, lane, found));
             }
-            results.push(budget.held_against(lane));
+            results.push(result);
         }
     }
     let p_value = |found: &Option<Difference>| found.map_or(1.0, |found| found.p_value(0.0));
     let p_values: Vec<f64> = doubtful
         .iter()
-        .map(|(_, _, found)| p_value(found))
+        .map(|(_, _, _, found)| p_value(found))
         .collect();
     let sure = holm(&p_values, ERRING);
-    for ((index, lane, found), sure) in doubtful.iter().zip(sure) {
+    for ((index, metric, lane, found), sure) in doubtful.iter().zip(sure) {
         if !sure {
             let result = &mut results[*index];
             result.decision = Decision::Undecided;
-            let metric = result.metric.parse().ok();
             let chance = ERRING / p_values.len() as f64;
-            result.more_seeds = more_seeds(metric, lane, found.as_ref(), chance);
+            match found {
+                Some(found) if varies(*metric, result.value) => {
+                    result.more_seeds = more_seeds(lane, found, chance);
+                }
+                _ => result.fewest_more_seeds = Some(fewest_more_seeds(*metric, lane)),
+            }
         }
     }
     results
 }
 
+/// Whether it is known how a figure varies: where nothing bad was seen in any unit of play,
+/// it is not.
+fn varies(metric: Metric, value: Option<f64>) -> bool {
+    let best = if metric.more_is_better() && metric.unit() == Unit::Share {
+        1.0
+    } else {
+        0.0
+    };
+    value.is_none_or(|value| (value - best).abs() > ROUNDING)
+}
+
+/// How many more seeds it takes until anything is known of how a figure varies.
+fn fewest_more_seeds(metric: Metric, lane: &Lane) -> u32 {
+    let fewest = fewest_units(metric).max(FEWEST_SEEDS as u32);
+    fewest
+        .saturating_sub(lane.per_seed.len().max(1) as u32)
+        .max(1)
+}
+
 /// How many more seeds like those played would decide a budget in four runs of
 /// five; `None` where a hundred times as much would not.
-fn more_seeds(
-    metric: Option<Metric>,
-    lane: &Lane,
-    found: Option<&Difference>,
-    chance: f64,
-) -> Option<u32> {
+fn more_seeds(lane: &Lane, found: &Difference, chance: f64) -> Option<u32> {
     let seeds = lane.per_seed.len().max(1) as u32;
-    let Some(found) = found else {
-        // Nothing is known yet of how it varies.
-        let fewest = match metric {
-            Some(metric) => fewest_units(metric),
-            None => 0,
-        };
-        return Some(fewest.max(FEWEST_SEEDS as u32).saturating_sub(seeds).max(1));
-    };
     let units = f64::from(found.freedom) + 1.0;
     let decides = |times: f64| {
         let freedom = ((units * times) as u32).saturating_sub(1).max(1);

@@ -315,6 +315,15 @@ impl Scale {
         }
     }
 
+    /// The largest value there can be.
+    const fn most(self) -> f64 {
+        match self {
+            Self::Good | Self::Bad => 1.0,
+            Self::Minute => 60.0,
+            Self::Root | Self::Log => f64::INFINITY,
+        }
+    }
+
     fn back(self, scaled: f64) -> f64 {
         let angle = scaled.clamp(0.0, std::f64::consts::FRAC_PI_2);
         match self {
@@ -469,7 +478,9 @@ impl Drawn {
         let ends = [value - half_width, value + half_width].map(|end| self.scale.back(end));
         (
             ends[0].min(ends[1]).min((self.value - resolution).max(0.0)),
-            ends[0].max(ends[1]).max(self.value),
+            ends[0]
+                .max(ends[1])
+                .max((self.value + resolution).min(self.scale.most())),
         )
     }
 

@@ -255,6 +255,14 @@ pub struct BudgetResult {
     /// number: more messages were lost than the quantile allows for, or the
     /// lane has no such figure.
     pub value: Option<f64>,
+    /// The lane was played and has no such figure, as a lane that carried no game has none
+    /// of events: neither met nor missed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unmeasured: bool,
+    /// The value is what was seen of something whose end was not, as of a freeze at the
+    /// end of play. Below the limit that is neither met nor missed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_least: bool,
     /// Whether what was measured is within the limit, whatever chance had to
     /// do with it.
     pub ok: bool,
@@ -271,15 +279,32 @@ pub struct BudgetResult {
     /// runs of five; absent where it is decided, or where nothing would.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more_seeds: Option<u32>,
+    /// Where nothing is known yet of how the figure varies: how many more seeds are needed
+    /// before anything can be said, which may not decide it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fewest_more_seeds: Option<u32>,
 }
 
-/// [`BudgetResult::more_seeds`] as a sentence has it: `1 more seed`, `some 12 more seeds`.
-#[must_use]
-pub fn more_seeds_in_words(seeds: u32) -> String {
+impl BudgetResult {
+    /// What would decide it, as a sentence has it: `1 more seed`, `some 12 more seeds`, `at
+    /// least 3 more seeds`; `None` where it is decided, or where no number is known.
+    #[must_use]
+    pub fn needs(&self) -> Option<String> {
+        let fewest = self.fewest_more_seeds.map(fewest_more_seeds_in_words);
+        fewest.or_else(|| self.more_seeds.map(more_seeds_in_words))
+    }
+}
+
+pub(crate) fn more_seeds_in_words(seeds: u32) -> String {
     match seeds {
         1 => "1 more seed".to_owned(),
         _ => format!("some {seeds} more seeds"),
     }
+}
+
+pub(crate) fn fewest_more_seeds_in_words(seeds: u32) -> String {
+    let plural = if seeds == 1 { "" } else { "s" };
+    format!("at least {seeds} more seed{plural}")
 }
 
 /// What a run says of a budget beyond chance. All budgets of a run together

@@ -15,30 +15,32 @@ use crate::metric::Metric;
 /// [`judge`](crate::judge()).
 #[must_use]
 pub fn leaders(metric: Metric, lanes: &[&Lane], noise_ms: f64) -> Vec<bool> {
-    let mut is_compared = vec![false; lanes.len()];
-    let (mut p_values, mut losers) = (Vec::new(), Vec::new());
+    let (mut p_values, mut pairs) = (Vec::new(), Vec::new());
     for (first, one) in lanes.iter().enumerate() {
         for (second, other) in lanes.iter().enumerate().skip(first + 1) {
             let Some(found) = difference(metric, one, other) else {
                 continue;
             };
-            is_compared[first] = true;
-            is_compared[second] = true;
             p_values.push(found.p_value(floor(metric, noise_ms)));
             let wins = (found.mean > 0.0) == metric.more_is_better();
-            losers.push(if wins { second } else { first });
+            pairs.push(if wins {
+                (first, second)
+            } else {
+                (second, first)
+            });
         }
     }
     let sure = holm(&p_values, 1.0 - CONFIDENCE);
-    let mut is_beaten = vec![false; lanes.len()];
-    for (loser, sure) in losers.into_iter().zip(sure) {
+    let (mut beats, mut is_beaten) = (vec![false; lanes.len()], vec![false; lanes.len()]);
+    for ((winner, loser), sure) in pairs.into_iter().zip(sure) {
+        beats[winner] |= sure;
         is_beaten[loser] |= sure;
     }
-    let is_decided = is_beaten.contains(&true);
-    is_compared
+    // Whom nobody surpasses only because it varies surpasses nobody either.
+    beats
         .into_iter()
         .zip(is_beaten)
-        .map(|(is_compared, is_beaten)| is_decided && is_compared && !is_beaten)
+        .map(|(beats, is_beaten)| beats && !is_beaten)
         .collect()
 }
 
@@ -74,6 +76,23 @@ mod tests {
         assert_eq!(found(share, &lanes[1..]), [false, false]);
         assert_eq!(found(share, &lanes[..1]), [false]);
         assert_eq!(found(share, &[]), [false; 0]);
+    }
+
+    /// Nobody is shown to surpass a lane that varies too much, though its value is the
+    /// worst; that is no reason to show it as the best.
+    #[test]
+    fn who_surpasses_nobody_does_not_lead() {
+        let erratic = seeds_lane(
+            &SEEDS,
+            |seed, second| {
+                if seed == 1 && second < 1500 { 400 } else { 60 }
+            },
+        );
+        let lanes = [late(20, 1), late(2, 1), erratic];
+        let share = Metric::Within(150);
+        let shares = lanes.each_ref().map(|lane| share.of(lane).unwrap());
+        assert!(shares[2] < shares[1], "{shares:?}");
+        assert_eq!(found(share, &lanes), [false, true, false]);
     }
 
     #[test]

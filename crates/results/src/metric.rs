@@ -358,15 +358,28 @@ impl Metric {
 
     /// The value of a figure of lag.
     fn of_lag(self, lag: &Lag) -> Option<f64> {
-        let lasted = match self {
-            Self::Lag => return Some(lag.s_per_min),
-            Self::Freezes => return Some(lag.freezes_per_min),
-            Self::LongestFreeze => lag.longest_freeze,
-            Self::RecoveryFirst => lag.recovery_first,
-            Self::RecoveryLast => lag.recovery_last,
-            _ => return None,
-        };
-        Some(lasted.map_or(0.0, Lasted::censored_ms))
+        match self {
+            Self::Lag => Some(lag.s_per_min),
+            Self::Freezes => Some(lag.freezes_per_min),
+            _ => Some(self.lasted(lag)?.map_or(0.0, Lasted::censored_ms)),
+        }
+    }
+
+    /// How long that lasted which the figure is the longest of; nothing where nothing was.
+    const fn lasted(self, lag: &Lag) -> Option<Option<Lasted>> {
+        match self {
+            Self::LongestFreeze => Some(lag.longest_freeze),
+            Self::RecoveryFirst => Some(lag.recovery_first),
+            Self::RecoveryLast => Some(lag.recovery_last),
+            _ => None,
+        }
+    }
+
+    /// Milliseconds that were seen of a freeze or a recovery whose end was not; `None` of
+    /// one that ended and of other figures.
+    pub(crate) fn seen_ms(self, lane: &Lane) -> Option<f64> {
+        let lasted = self.lasted(lane.lag.as_ref()?)??;
+        lasted.at_least.then_some(lasted.ms)
     }
 }
 

@@ -25,7 +25,7 @@ use std::collections::BTreeSet;
 use lagometer_stats::holm;
 
 use crate::difference::{difference, floor, noise_ms};
-use crate::document::{Decision, Document, Game, Lane};
+use crate::document::{BudgetResult, Decision, Document, Game, Lane};
 use crate::metric::{Metric, Statistic};
 
 pub(crate) mod echo;
@@ -245,27 +245,31 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// The lanes that may be the best: those that are not known to miss a
-    /// budget, unless all are.
+    /// The lanes that may be the best: where some are known to keep every budget, those
+    /// that are not known to miss one; otherwise all. That one lane is known to miss what
+    /// of another is not decided is no difference between the two.
     fn field(&self, lanes: &[&'a Lane]) -> Vec<&'a Lane> {
-        let may = |lane: &&Lane| !self.is_known_to_miss_budget(lane);
-        let field: Vec<&Lane> = lanes.iter().copied().filter(may).collect();
-        if field.is_empty() {
-            lanes.to_vec()
-        } else {
-            field
+        let keeps = |lane: &&Lane| self.beyond_chance(lane) == Some(Decision::Met);
+        if !lanes.iter().any(keeps) {
+            return lanes.to_vec();
         }
+        let may = |lane: &&Lane| !self.is_known_to_miss_budget(lane);
+        lanes.iter().copied().filter(may).collect()
     }
 
-    /// Whether the lane is shown to miss a budget. That a run's longest freeze was too long
-    /// says nothing of the next run, so facts of the run do not count.
+    /// Whether the lane is shown to miss a budget.
     fn is_known_to_miss_budget(&self, lane: &Lane) -> bool {
-        self.document.budgets.iter().any(|result| {
-            let metric = result.metric.parse::<Metric>();
-            result.lane == lane.lane
-                && result.decision == Decision::Missed
-                && metric.is_ok_and(Metric::is_estimated)
-        })
+        self.beyond_chance(lane) == Some(Decision::Missed)
+    }
+
+    /// What is decided of the lane's budgets on what would be found again. That a run's
+    /// longest freeze was too long says nothing of the next run, so facts of the run do
+    /// not count.
+    fn beyond_chance(&self, lane: &Lane) -> Option<Decision> {
+        self.results_of(lane)
+            .filter(|result| is_estimated(result))
+            .map(|result| result.decision)
+            .max()
     }
 
     /// Narrows lanes down to those that no other beats, by one figure after the other.
@@ -318,19 +322,19 @@ impl<'a> Bench<'a> {
             .collect()
     }
 
-    /// The best of the lanes that `best` beats by the first figure by which it
-    /// beats any, of those that stand nearest to it.
+    /// Whom `best` leaves behind last, figure by figure, and by which figure: of several
+    /// the one that comes nearest by it.
     fn runner_up(&self, best: &Lane, lanes: &[&'a Lane]) -> Option<(&'a Lane, Metric)> {
-        let by_share: Vec<&Lane> = lanes
-            .iter()
-            .copied()
-            .filter(|lane| lane.lane != best.lane)
-            .collect();
-        let next = leader(self.first(), &by_share)?;
-        self.figures
-            .into_iter()
-            .find(|&metric| self.surpasses(metric, best, next))
-            .map(|metric| (next, metric))
+        let mut left: Vec<&Lane> = lanes.to_vec();
+        let mut found = None;
+        for metric in self.figures {
+            let (beaten, others): (Vec<&Lane>, Vec<&Lane>) = left
+                .into_iter()
+                .partition(|lane| self.surpasses(metric, best, lane));
+            left = others;
+            found = leader(metric, &beaten).map(|next| (next, metric)).or(found);
+        }
+        found
     }
 
     fn surpasses(&self, metric: Metric, one: &Lane, other: &Lane) -> bool {
@@ -350,13 +354,20 @@ impl<'a> Bench<'a> {
     /// What is decided of all budgets set for the lane together; `None` if none
     /// was.
     fn budgets_of(&self, lane: &Lane) -> Option<Decision> {
-        self.document
-            .budgets
-            .iter()
-            .filter(|result| result.lane == lane.lane)
-            .map(|result| result.decision)
-            .max()
+        self.results_of(lane).map(|result| result.decision).max()
     }
+
+    /// What came of the lane's budgets.
+    fn results_of(&self, lane: &Lane) -> impl Iterator<Item = &'a BudgetResult> {
+        let budgets = self.document.budgets.iter();
+        budgets.filter(|result| result.lane == lane.lane)
+    }
+}
+
+/// Whether a budget was on a figure that varies from run to run, and was measured.
+fn is_estimated(result: &BudgetResult) -> bool {
+    let metric = result.metric.parse::<Metric>();
+    !result.unmeasured && metric.is_ok_and(Metric::is_estimated)
 }
 
 /// Whether the longer of two delays or lags is longer by more than [`FELT`];
@@ -398,9 +409,12 @@ fn leader<'a>(metric: Metric, lanes: &[&'a Lane]) -> Option<&'a Lane> {
     least(lanes, merit)
 }
 
-/// The lane that puts the fewest bytes on the wire; the first lane where that
-/// is not known of any.
+/// The lane that puts the fewest bytes on the wire, of those whose connections lived where
+/// any did: one that is dead is silent. The first lane where that is not known of any.
 fn cheapest<'a>(lanes: &[&'a Lane]) -> Option<&'a Lane> {
+    let alive = lanes.iter().copied().filter(|lane| lane.failure.is_none());
+    let alive: Vec<&Lane> = alive.collect();
+    let lanes = if alive.is_empty() { lanes } else { &alive };
     least(lanes, |lane| Metric::Overhead.of(lane)).or(lanes.first().copied())
 }
 

@@ -1,5 +1,6 @@
 use super::*;
 use crate::difference::tests::seeds_lane;
+use crate::document::Lasted;
 use crate::document::sample::sample_document;
 use crate::metric::Statistic;
 use lagometer_units::from_toml;
@@ -239,12 +240,13 @@ fn a_quantile_meets_its_budget_only_where_longer_outages_would_not_break_it() {
         });
         let result = &evaluate(&[Budget::new(Metric::Rtt(Statistic::P99), 200.0)], &[lane])[0];
         assert!(result.ok);
-        (result.decision, result.more_seeds)
+        (result.decision, result.needs())
     };
     assert_eq!(decided(20, 1).0, Decision::Met);
     assert_eq!(decided(20, 25).0, Decision::Undecided);
     // A hundredth of nine seeds is less than a tenth of one.
-    assert_eq!(decided(9, 1), (Decision::Undecided, Some(1)));
+    let needs = "at least 1 more seed".to_owned();
+    assert_eq!(decided(9, 1), (Decision::Undecided, Some(needs)));
     assert_eq!(decided(10, 1).0, Decision::Met);
 }
 
@@ -275,4 +277,23 @@ fn shares_are_asked_for_within_the_limits_of_quantiles() {
         _ => None,
     });
     assert_eq!(limits.collect::<Vec<_>>(), [1, 40, 70, 71, 90]);
+}
+
+/// A freeze that the end of play cut off may have been any longer: it breaks a limit that
+/// it was beyond, and keeps none.
+#[test]
+fn of_what_did_not_end_nothing_is_said_below_the_limit() {
+    let mut lane = sample_document().lanes.remove(0);
+    lane.lag.as_mut().unwrap().longest_freeze = Some(Lasted {
+        ms: 1050.0,
+        at_least: true,
+    });
+    let found = |limit_ms| {
+        let budget = Budget::new(Metric::LongestFreeze, limit_ms);
+        let result = evaluate(&[budget], std::slice::from_ref(&lane)).remove(0);
+        assert_eq!((result.value, result.at_least), (Some(1050.0), true));
+        (result.ok, result.decision)
+    };
+    assert_eq!(found(3000.0), (true, Decision::Undecided));
+    assert_eq!(found(1000.0), (false, Decision::Missed));
 }

@@ -1,24 +1,26 @@
 //! The words of a verdict on lanes that carried a game.
 
-use super::words::{all, cost, listed, undecided_clause, unplaced_clause};
+use super::words::{all, cost, listed, others_clause, undecided_clause};
 use super::{Bench, Ranking};
 use crate::document::{Decision, Lane};
 use crate::metric::{Metric, Statistic};
 
 /// What is to be said of the best lane.
 pub(super) fn best(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
-    ranked(bench, ranking) + &unplaced_clause(ranking)
+    ranked(bench, ranking) + &others_clause(ranking)
 }
 
 fn ranked(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
     let lane = ranking.best;
     let (name, feels) = (&lane.lane, feels(lane));
     if !ranking.is_distinguished {
+        let lanes = all(ranking);
         return format!(
-            "{name} {}: {feels}, but this run is too short to tell lanes apart: play at least \
+            "{} {}: {feels}, but this run is too short to tell lanes apart: play at least \
              five seeds{}",
+            listed(&lanes),
             least(lane),
-            undecided_clause(bench, &[lane], "; ")
+            undecided_clause(bench, &lanes, "; ")
         );
     }
     if !ranking.equals.is_empty() {

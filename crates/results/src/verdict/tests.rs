@@ -190,7 +190,7 @@ fn of_lanes_alike_one_that_meets_the_budget_is_put_first() {
 }
 
 #[test]
-fn who_misses_a_budget_is_not_recommended_while_others_may_meet_it() {
+fn who_misses_a_budget_is_left_out_where_another_is_known_to_meet_it() {
     let mut document = sample_document();
     document.lanes = vec![
         lane("enet", true, 1.1, late_each(100, 400)),
@@ -205,12 +205,80 @@ fn who_misses_a_budget_is_not_recommended_while_others_may_meet_it() {
         }
         verdict(document)
     };
-    let (missed, open) = (Decision::Missed, Decision::Undecided);
-    let text = decide(&mut document, [missed, open, open]);
+    let (met, missed, open) = (Decision::Met, Decision::Missed, Decision::Undecided);
+    let text = decide(&mut document, [missed, met, open]);
     assert!(!text.contains("enet"), "{text}");
-    // Where all miss it, that sets none of them apart.
-    let text = decide(&mut document, [missed, missed, missed]);
-    assert!(text.contains("enet"), "{text}");
+    // Where it is not known whether the others do better, or all miss it, that sets none of
+    // them apart.
+    for others in [open, missed] {
+        let text = decide(&mut document, [missed, others, others]);
+        assert!(text.contains("enet"), "{text}");
+    }
+}
+
+#[test]
+fn a_lane_whose_connection_was_lost_is_not_the_cheapest_and_is_said_to_be_dead() {
+    let mut document = sample_document();
+    let dead = |lane: Lane| Lane {
+        failure: Some("the peer is gone".to_owned()),
+        ..lane
+    };
+    document.lanes = vec![
+        dead(lane("enet", true, 0.9, late_each(100, 400))),
+        lane("kcp", true, 1.5, late_each(100, 400)),
+    ];
+    document.budgets.clear();
+    let text = verdict(&document);
+    assert!(
+        text.contains("of them kcp put the least on the wire"),
+        "{text}"
+    );
+    assert!(
+        text.ends_with("; the connection of enet was lost."),
+        "{text}"
+    );
+}
+
+/// Whom the best leaves behind by a later figure stands nearer to it than whom it leaves
+/// behind by an earlier one, whose first figure may be the better of the two.
+#[test]
+fn the_next_best_is_whom_the_best_leaves_behind_last() {
+    let mut document = sample_document();
+    document.lanes = vec![
+        lane("best", true, 1.5, late_each(6_000, 400)),
+        lane("far", true, 1.5, late_each(6_000, 400)),
+        lane("near", true, 1.5, late_each(5_000, 400)),
+    ];
+    let lanes: Vec<&Lane> = document.lanes.iter().collect();
+    let slowest = Metric::Rtt(Statistic::P99_9);
+    let bench = Bench {
+        document: &document,
+        figures: usual_figures(&document),
+        beaten: BTreeSet::from([(slowest, "best", "far"), (Metric::Lag, "best", "near")]),
+        comparable: BTreeSet::new(),
+    };
+    let (next, by) = bench.runner_up(lanes[0], &lanes).unwrap();
+    assert_eq!((&next.lane[..], by), ("near", Metric::Lag));
+}
+
+/// What nobody measured is neither met nor missed, and no number of seeds would change it.
+#[test]
+fn a_budget_on_what_was_not_measured_is_no_reason_for_anything() {
+    let mut document = sample_document();
+    document.lanes = vec![lane("kcp", true, 1.5, late_each(100, 400))];
+    document.lanes[0].cpu_ns_per_message = None;
+    document.lanes[0].game = None;
+    let budgets = [
+        Budget::new(Metric::CpuPerMessage, 10_000.0),
+        Budget::new(Metric::Event(Statistic::P99), 250.0),
+    ];
+    document.budgets = evaluate(&budgets, &document.lanes);
+    for result in &document.budgets {
+        let found = (result.decision, result.unmeasured, result.needs());
+        assert_eq!(found, (Decision::Undecided, true, None), "{result:?}");
+    }
+    let text = verdict(&document);
+    assert!(!text.contains("budget"), "{text}");
 }
 
 /// That the longest round trip of this run was too long says nothing of the next one.
@@ -305,7 +373,7 @@ fn a_short_run_of_one_seed_is_said_to_be_too_short() {
         said,
         "kcp shows the largest share within 150 ms, 100.00 %, but this run is too short to tell \
          lanes apart: play at least five seeds; whether kcp meets the budget of 99 % within \
-         150 ms is not decided by this run (needs some 4 more seeds)."
+         150 ms is not decided by this run (needs at least 4 more seeds)."
     );
 }
 

@@ -1,18 +1,37 @@
 //! The words of a verdict: plain ones, with every figure it rests on.
 
-use super::{Bench, Ranking};
+use super::{Bench, Ranking, is_estimated};
 use crate::difference::difference;
-use crate::document::{BudgetResult, Decision, Lane, more_seeds_in_words};
+use crate::document::{
+    BudgetResult, Decision, Lane, fewest_more_seeds_in_words, more_seeds_in_words,
+};
 use crate::metric::Metric;
 
 /// What is to be said of the best reliable lane.
 pub(super) fn best(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
-    reliable(bench, ranking) + &unplaced_clause(ranking)
+    reliable(bench, ranking) + &others_clause(ranking)
+}
+
+/// What is to be said beside the ranking: which of the best lost their connections, and
+/// which lanes stand nowhere in it.
+pub(super) fn others_clause(ranking: &Ranking<'_>) -> String {
+    lost_clause(ranking) + &unplaced_clause(ranking)
+}
+
+/// Which of the best lanes lost their connections.
+fn lost_clause(ranking: &Ranking<'_>) -> String {
+    let mut lost = all(ranking);
+    lost.retain(|lane| lane.failure.is_some());
+    match &lost[..] {
+        [] => String::new(),
+        [lane] => format!("; the connection of {} was lost", lane.lane),
+        lanes => format!("; the connections of {} were lost", listed(lanes)),
+    }
 }
 
 /// Which lanes vary too much to say where they stand, and which are left out for others
 /// than the best.
-pub(super) fn unplaced_clause(ranking: &Ranking<'_>) -> String {
+fn unplaced_clause(ranking: &Ranking<'_>) -> String {
     let mut clauses = Vec::new();
     if !ranking.unplaced.is_empty() {
         let varies = if ranking.unplaced.len() == 1 {
@@ -105,7 +124,7 @@ pub(super) fn unreliable(bench: &Bench<'_>, ranking: &Ranking<'_>, count: usize)
     } else {
         format!("of the unreliable lanes {name} {lost} and {kept}")
     };
-    said + &unplaced_clause(ranking)
+    said + &others_clause(ranking)
 }
 
 /// One sentence of several clauses.
@@ -216,44 +235,33 @@ const TOO_MANY: &str = "more than a hundred times as many seeds";
 /// Which budgets of these lanes this run does not decide, and what would.
 pub(super) fn undecided_clause(bench: &Bench<'_>, lanes: &[&Lane], opening: &str) -> String {
     let is_one_of = |name: &str| lanes.iter().any(|lane| lane.lane == name);
+    // More play would not tell what nobody measured, nor how the last freeze ended.
     let undecided: Vec<_> = bench
         .document
         .budgets
         .iter()
-        .filter(|result| result.decision == Decision::Undecided && is_one_of(&result.lane))
+        .filter(|result| result.decision == Decision::Undecided && is_estimated(result))
+        .filter(|result| is_one_of(&result.lane))
         .collect();
     if undecided.is_empty() {
         return String::new();
     }
-    let most = undecided
-        .iter()
-        .filter_map(|result| result.more_seeds)
-        .max();
-    let too_close: Vec<&Lane> = lanes
-        .iter()
-        .copied()
-        .filter(|lane| {
-            let of_lane = |result: &&&BudgetResult| result.lane == lane.lane;
-            undecided
-                .iter()
-                .filter(of_lane)
-                .any(|result| result.more_seeds.is_none())
-        })
-        .collect();
-    let needs = match most {
-        None => format!("needs {TOO_MANY}"),
-        Some(seeds) if too_close.is_empty() => format!("needs {}", more_seeds_in_words(seeds)),
-        Some(seeds) => format!(
-            "needs {}, and for {} {TOO_MANY}",
-            more_seeds_in_words(seeds),
-            listed(&too_close)
-        ),
+    let lanes_with = |is: &dyn Fn(&BudgetResult) -> bool| -> Vec<&Lane> {
+        let has = |lane: &&Lane| {
+            let mut results = undecided.iter();
+            results.any(|result| result.lane == lane.lane && is(result))
+        };
+        lanes.iter().copied().filter(has).collect()
     };
-    let open: Vec<&Lane> = lanes
-        .iter()
-        .copied()
-        .filter(|lane| undecided.iter().any(|result| result.lane == lane.lane))
-        .collect();
+    let open = lanes_with(&|_| true);
+    let too_close = lanes_with(&|result| result.needs().is_none());
+    let needs = match needed(&undecided) {
+        Some(seeds) if too_close.is_empty() => format!("needs {seeds}"),
+        Some(seeds) if too_close.len() < open.len() => {
+            format!("needs {seeds}, and for {} {TOO_MANY}", listed(&too_close))
+        }
+        _ => format!("needs {TOO_MANY}"),
+    };
     let meets = if open.len() == 1 { "meets" } else { "meet" };
     format!(
         "{opening}whether {} {meets} {} is not decided by this run ({needs})",
@@ -262,9 +270,26 @@ pub(super) fn undecided_clause(bench: &Bench<'_>, lanes: &[&Lane], opening: &str
     )
 }
 
+/// How many more seeds would decide all that seeds decide; `None` where none would.
+fn needed(undecided: &[&BudgetResult]) -> Option<String> {
+    let most = |of: fn(&BudgetResult) -> Option<u32>| {
+        let seeds = undecided.iter().filter_map(|result| of(result));
+        seeds.max()
+    };
+    match most(|result| result.fewest_more_seeds) {
+        Some(fewest) => {
+            let known = most(|result| result.more_seeds).unwrap_or_default();
+            Some(fewest_more_seeds_in_words(fewest.max(known)))
+        }
+        None => most(|result| result.more_seeds).map(more_seeds_in_words),
+    }
+}
+
+/// What the lane put on the wire; nothing of one that died, for it was silent then.
 pub(super) fn cost(lane: &Lane) -> String {
     Metric::Overhead
         .of(lane)
+        .filter(|_| lane.failure.is_none())
         .map_or_else(String::new, |overhead| {
             format!(", for {overhead:.2} times the payload on the wire")
         })
