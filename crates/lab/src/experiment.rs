@@ -37,6 +37,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::workload::{PacedEcho, Workload};
 
+mod budgets;
+
 /// What is compared, on which network, with what traffic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -131,7 +133,9 @@ impl Experiment {
     ///
     /// [`BadInput`] for anything that TOML, the keys or the values have wrong.
     pub fn parse(origin: &str, text: &str) -> Result<Self, BadInput> {
-        let experiment: Self = from_toml(origin, text).map_err(cross::name_choices)?;
+        let experiment: Self = from_toml(origin, text)
+            .map_err(cross::name_choices)
+            .map_err(|bad| budgets::at_its_own_line(origin, text, bad))?;
         experiment.check_budgets(origin, text)?;
         check_cross(origin, text, &experiment.cross)?;
         experiment
