@@ -39,6 +39,7 @@ pub use outcome::{
 };
 pub use plan::Plan;
 pub use qlog::{QlogError, QlogFolder};
+pub use remarks::{Each, Play, Unmet};
 pub use resolve::{PlayedPresets, ResolveError, Resolved, RunnableLane, UnrunnableLane, resolve};
 pub use runner::{LaneRun, RunOptions, SeedRun, packets_of, play, play_captured};
 pub use workload::Workload;

@@ -2,21 +2,21 @@
 
 use std::time::Duration;
 
+use lagometer_link::Direction;
 use lagometer_link::cross::Cross;
-use lagometer_link::{Direction, Scheduled};
 use lagometer_units::Span;
 
 use crate::bottleneck::is_on;
 use crate::resolve::Resolved;
 use crate::workload::scheduled::SMALLEST_BYTES;
 
+mod unmet;
+
+pub use unmet::{Each, Play, Unmet};
+
 /// What a connection's receiver may let come at once, in bytes: the largest receive
 /// buffer, of which half is for data (Linux `tcp_rmem`, `tcp_adv_win_scale`).
 const AT_ONCE_BYTES: u64 = 3 << 20;
-
-/// By which share of what a network has on average a seed may have more or less before
-/// it is said.
-const WORTH_SAYING: f64 = 0.25;
 
 impl Resolved {
     /// What whoever asked for this should know of its other traffic, and of what its
@@ -33,25 +33,23 @@ impl Resolved {
             }
         });
         let mut remarks: Vec<String> = of_traffic.collect();
-        let under_each: Vec<_> = seeds.iter().map(|&it| self.profile.scheduled(it)).collect();
-        let is_reached = |scheduled: &Scheduled| {
-            under_each.iter().flatten().any(|other| {
-                other.first < self.end()
-                    && (other.kind, other.every) == (scheduled.kind, scheduled.every)
-            })
-        };
-        for scheduled in under_each.first().into_iter().flatten() {
-            let said = if !scheduled.is_drawn {
-                self.is_cut_short(scheduled)
-            } else if is_reached(scheduled) {
-                None
-            } else {
-                Some(self.never_drawn(scheduled, seeds.len()))
-            };
-            remarks.extend(said.filter(|said| !remarks.contains(said)));
-        }
+        remarks.extend(self.unmet(seeds).iter().map(Unmet::to_string));
         remarks.extend(self.about_traffic());
         remarks
+    }
+
+    /// What its network does again and again, and is not played under these seeds, or not
+    /// as often.
+    #[must_use]
+    pub fn unmet(&self, seeds: &[u64]) -> Vec<Unmet> {
+        let play = Play {
+            network: &self.network,
+            profile: &self.profile,
+            seeds,
+            each: Each::Seed,
+            end: self.end(),
+        };
+        play.unmet()
     }
 
     /// When a seed's play ends, from the start of its impairments.
@@ -80,54 +78,6 @@ impl Resolved {
             small => format!("; {small} below {SMALLEST_BYTES} B are filled up to it"),
         };
         Some(format!("`{file}` has {traffic}{end}{filled_up}"))
-    }
-
-    /// Every seed begins its network anew, so that a run of many short seeds meets what comes
-    /// at fixed times never, or more or less often than the network has it.
-    fn is_cut_short(&self, scheduled: &Scheduled) -> Option<String> {
-        let Scheduled { first, every, .. } = *scheduled;
-        let end = self.end();
-        let (kind, network) = (scheduled.kind.name(), &self.network);
-        let (first_in_words, end_in_words) = (Span(first), Span(end));
-        if first >= end {
-            return Some(format!(
-                "the {kind} that `{network}` has at {first_in_words} is in no seed of \
-                 {end_in_words}: play for longer (`--for`) for it to count"
-            ));
-        }
-        let every = every?;
-        let times = end
-            .saturating_sub(first)
-            .as_nanos()
-            .div_ceil(every.as_nanos().max(1));
-        let on_average = end.as_secs_f64() / every.as_secs_f64();
-        if (times as f64 - on_average).abs() < WORTH_SAYING * on_average {
-            return None;
-        }
-        Some(format!(
-            "the {kind} that `{network}` has every {} is in each seed of {end_in_words} {times} \
-             {}, where {on_average:.2} would be its share: play for longer (`--for`) for it to be \
-             as frequent as that",
-            Span(every),
-            if times == 1 { "time" } else { "times" },
-        ))
-    }
-
-    /// What is said of an outage or stall whose first time each of so many seeds drew, and
-    /// none drew within its play.
-    fn never_drawn(&self, scheduled: &Scheduled, seeds: usize) -> String {
-        let (kind, network) = (scheduled.kind.name(), &self.network);
-        let every = Span(scheduled.every.unwrap_or_default());
-        let end = Span(self.end());
-        let none = if seeds == 1 {
-            format!("is not in this seed's {end}")
-        } else {
-            format!("is in none of these {seeds} seeds of {end}")
-        };
-        format!(
-            "the {kind} that `{network}` has once in {every}, at a time that each seed draws, \
-             {none}: play more seeds (`--seeds`) or for longer (`--for`) for it to count"
-        )
     }
 
     /// What is said of other traffic that none of so many seeds has while it is measured.

@@ -35,7 +35,7 @@ mod wire;
 pub use driver::backend::{ConnectionBackend, End, Flow, PeerId, PlayError};
 pub use driver::capacity_search::CapacitySearch;
 pub use driver::coordination::{Coordination, Note, SingleProcess, Truth};
-pub use driver::player_link::player_link;
+pub use driver::player_link::{player_link, player_seed};
 pub use driver::player_transport::{PlayerTransport, UnknownTransport};
 pub use driver::shard::{Shard, Share};
 pub use driver::stage::{Peer, play_on, play_shard};

@@ -8,7 +8,7 @@ use std::time::{Instant, SystemTime};
 use lagometer_instruments::machine;
 use lagometer_lab::emu::EmuOptions;
 use lagometer_lab::{Resolved, RunContext, RunOptions, RunnableLane, SeedRun, assemble, play};
-use lagometer_results::{Audit, Margins, agreement};
+use lagometer_results::{Audit, Margins, Warning, agreement};
 use lagometer_stats::FEWEST_EQUIVALENCE_SEEDS;
 use lagometer_testbed::Testbed;
 use serde_json::{Map, Value};
@@ -38,6 +38,9 @@ pub(crate) fn agree(arguments: &AgreeArguments) -> Result<ExitCode, Failure> {
     };
     check(arguments, &networks)?;
     let is_asked = |testbed| arguments.testbed.contains(&testbed);
+    for &network in &networks {
+        note_remarks(arguments, network, is_asked(Testbed::Kernel))?;
+    }
     if is_asked(Testbed::Emu) {
         emulated::acquire_permission()?;
     }
@@ -79,6 +82,25 @@ fn check(arguments: &AgreeArguments, networks: &[Option<&str>]) -> Result<(), Fa
         for &testbed in testbeds.iter().chain([&arguments.against]) {
             resolved(&ask(arguments, network, testbed))?;
         }
+    }
+    Ok(())
+}
+
+/// Says what may not be meant of what is played over `network`, and what of the network no
+/// seed meets.
+fn note_remarks(
+    arguments: &AgreeArguments,
+    network: Option<&str>,
+    is_exact: bool,
+) -> Result<(), Failure> {
+    let resolved = resolved(&ask(arguments, network, arguments.against))?;
+    let usual = if is_exact {
+        agree_messages::SEEDS
+    } else {
+        FEWEST_EQUIVALENCE_SEEDS as u32
+    };
+    for remark in resolved.remarks(&seeds(arguments, &resolved, usual)) {
+        note!("lagometer: {remark}");
     }
     Ok(())
 }
@@ -178,7 +200,7 @@ fn agree_in_figures(
         Testbed::Kernel => in_kernel(arguments, &ask(against), &options, stop)?,
         _ => (play(&virtual_time, &options, &|_| {}, stop), None),
     };
-    let first = assemble(
+    let mut first = assemble(
         &virtual_time,
         &options.seeds,
         runs,
@@ -194,7 +216,7 @@ fn agree_in_figures(
         watch: None,
     };
     let found = emulated::play(&sockets, &emu_options, &|_| {}, stop)?;
-    let emu = assemble(
+    let mut emu = assemble(
         &sockets,
         &options.seeds,
         found.seeds,
@@ -202,6 +224,10 @@ fn agree_in_figures(
     );
     if emu.partial || first.partial {
         return Err(stopped());
+    }
+    for document in [&mut first, &mut emu] {
+        let unmet = virtual_time.unmet(&options.seeds).into_iter();
+        document.warnings.extend(unmet.map(Warning::from));
     }
     if let Some(folder) = &arguments.keep {
         write(

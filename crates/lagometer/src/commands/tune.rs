@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use lagometer_lab::RunContext;
 use lagometer_report::lanes_to_paste;
-use lagometer_results::Document;
+use lagometer_results::{Document, Warning};
 use lagometer_testbed::Testbed;
 use lagometer_tune::{Stage, planned_plays, tune as search};
 
@@ -40,6 +40,10 @@ pub(crate) fn tune(arguments: &TuneArguments) -> Result<ExitCode, Failure> {
         asked.networks.len(),
         each.as_secs_f64()
     );
+    let unmet = asked.unmet(&ask);
+    for unmet in &unmet {
+        note!("lagometer: {unmet}");
+    }
     let progress = Progress::new(each.saturating_mul(planned));
     let on_played = |played: Duration| progress.played(played);
     let (started, began) = (SystemTime::now(), Instant::now());
@@ -65,11 +69,14 @@ pub(crate) fn tune(arguments: &TuneArguments) -> Result<ExitCode, Failure> {
     let memory = stage.memory;
     progress.finish();
     let kept = keeper.finish(&memory);
-    let Ok(document) = found else {
+    let Ok(mut document) = found else {
         kept?;
         note!("lagometer: {}", stopped(arguments, memory.len()));
         return Ok(Exit::Interrupted.into());
     };
+    document
+        .warnings
+        .extend(unmet.into_iter().map(Warning::from));
     // What was found is shown whether it could be kept or not.
     let shown = show(arguments, &document, &asked.name);
     Failure::unless(shown, kept.err())?;

@@ -12,14 +12,16 @@ use lagometer_units::{SplitMix64, Time};
 pub fn player_link(profile: &Profile, seed: u64, player: u32, impairments_start: Time) -> Link {
     Link::new(
         profile,
-        seed_of(seed, player),
+        player_seed(seed, player),
         Regime::Time,
         impairments_start,
     )
 }
 
-/// An independent seed for each player.
-const fn seed_of(seed: u64, player: u32) -> u64 {
+/// The seed of the network conditions of the player numbered `player` in a world of `seed`:
+/// an independent one for each player.
+#[must_use]
+pub const fn player_seed(seed: u64, player: u32) -> u64 {
     SplitMix64::first(SplitMix64::first(seed ^ 0x006c_696e_6b00_0000) ^ player as u64)
 }
 
@@ -29,8 +31,8 @@ mod tests {
 
     #[test]
     fn players_have_seeds_of_their_own() {
-        let mut seeds: Vec<u64> = (0..1000).map(|player| seed_of(1, player)).collect();
-        seeds.extend((0..1000).map(|player| seed_of(2, player)));
+        let mut seeds: Vec<u64> = (0..1000).map(|player| player_seed(1, player)).collect();
+        seeds.extend((0..1000).map(|player| player_seed(2, player)));
         seeds.sort_unstable();
         seeds.dedup();
         assert_eq!(seeds.len(), 2000);

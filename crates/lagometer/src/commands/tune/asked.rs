@@ -1,7 +1,7 @@
 //! From the arguments of a search to what is searched: the traffic, the networks, the
 //! lanes, the goal and its limits, and how much.
 
-use lagometer_lab::{Experiment, Workload, resolve};
+use lagometer_lab::{Experiment, Unmet, Workload, resolve};
 use lagometer_results::{Budget, Metric, USUAL_LIMIT_MS};
 use lagometer_testbed::Testbed;
 use lagometer_tune::search::Extent;
@@ -105,6 +105,16 @@ impl Asked {
             held_out_seeds: from(self.first_seed.wrapping_add(seeds)),
             held_out: self.held_out.clone(),
         }
+    }
+
+    /// What the networks do at times that no seed of the search, nor of what judges it,
+    /// plays.
+    pub(super) fn unmet(&self, ask: &Ask<'_>) -> Vec<Unmet> {
+        let seeds = [&ask.search_seeds[..], &ask.held_out_seeds].concat();
+        let networks = self.networks.iter();
+        networks
+            .flat_map(|network| network.resolved.unmet(&seeds))
+            .collect()
     }
 
     /// Everything that what is found follows from.

@@ -44,6 +44,7 @@ pub(super) fn emulate(
     arguments: &WorldArguments,
 ) -> Result<ExitCode, Failure> {
     let cells = over_networks::cells(scenario, players, arguments)?;
+    let unmet = over_networks::unmet(&cells);
     emulated::acquire_permission()?;
     let stop = interrupt::listen()?;
     let (started, began) = (SystemTime::now(), Instant::now());
@@ -57,6 +58,7 @@ pub(super) fn emulate(
     let asked = serde_json::to_value(scenario).map_err(Failure::input)?;
     let mut document = instrument::document("world", asked, started, began.elapsed(), host);
     document.testbed = Some(Testbed::Emu.name().to_owned());
+    document.warnings = unmet;
     document.partial = found.partial;
     document.audit = found.audit;
     let captured = found.log.as_ref().map_or(Ok(()), report_log);

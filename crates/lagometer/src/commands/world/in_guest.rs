@@ -29,7 +29,7 @@ pub(super) fn play_in_guest(
     arguments: &WorldArguments,
 ) -> Result<ExitCode, Failure> {
     // What is wrong with them is said before a guest boots.
-    over_networks::cells(scenario, players, arguments)?;
+    let unmet = over_networks::unmet(&over_networks::cells(scenario, players, arguments)?);
     let kernel = in_guest::kernel(&arguments.guest)?;
     if let Some(path) = &arguments.pcap {
         in_guest::make_capture(path)?;
@@ -56,6 +56,7 @@ pub(super) fn play_in_guest(
     let host = lagometer_instruments::machine::named();
     let mut document = instrument::document("world", asked, started, ended.at, host);
     document.testbed = Some(Testbed::Kernel.name().to_owned());
+    document.warnings = unmet;
     document.partial = found.partial;
     document.audit = found.audit;
     label(&mut document, &kernel);

@@ -5,12 +5,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use lagometer_lab::{Each, Play};
+use lagometer_results::Warning;
 use lagometer_testbed::Capture;
 use lagometer_testbed::Testbed;
 use lagometer_units::create_private_file;
-use lagometer_world::PlayerTransport;
-use lagometer_world::Scenario;
 use lagometer_world::matrix::{Cell, Found, play_all};
+use lagometer_world::{PlayerTransport, Scenario, player_seed};
 
 use super::{finish, with_players};
 
@@ -66,6 +67,31 @@ pub(super) fn transports(arguments: &WorldArguments) -> Vec<PlayerTransport> {
     }
 }
 
+/// What the networks do at times that no player meets: said on standard error before
+/// anything is played, and to be put into the document.
+pub(super) fn unmet(cells: &[Cell]) -> Vec<Warning> {
+    let mut all = Vec::new();
+    for cell in cells {
+        let scenario = &cell.scenario;
+        let seeds = (0..scenario.players).map(|player| player_seed(scenario.seed, player));
+        // The impairments begin when everybody is in and measuring begins.
+        let play = Play {
+            network: &cell.network,
+            profile: &cell.profile,
+            seeds: &seeds.collect::<Vec<_>>(),
+            each: Each::Player,
+            end: scenario.duration.0,
+        };
+        for unmet in play.unmet() {
+            if !all.contains(&unmet) {
+                note!("lagometer: {unmet}");
+                all.push(unmet);
+            }
+        }
+    }
+    all.into_iter().map(Warning::from).collect()
+}
+
 /// Plays the scenario in virtual time, once for each cell, and shows what was
 /// found.
 pub(super) fn simulate(
@@ -92,6 +118,7 @@ pub(super) fn simulate(
         number_of_worlds(cells.len()),
         threads.min(cells.len())
     );
+    let unmet = unmet(&cells);
     let whole = cells.iter().map(|Cell { scenario, .. }| {
         scenario.join_every.0 * scenario.players + scenario.duration.0 + AROUND
     });
@@ -118,6 +145,7 @@ pub(super) fn simulate(
     let asked = serde_json::to_value(scenario).map_err(Failure::input)?;
     let mut document = instrument::document("world", asked, started, began.elapsed(), host);
     document.testbed = Some(Testbed::Sim.name().to_owned());
+    document.warnings = unmet;
     document.partial = found.iter().any(|found| found.partial);
     let worlds = found.into_iter().map(|found| found.world).collect();
     let shown = finish(scenario, arguments, document, worlds);
