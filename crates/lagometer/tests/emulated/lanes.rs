@@ -159,8 +159,12 @@ const AGREED: [&str; 3] = ["lan", "fiber", "cable"];
 /// How often a network is played at most. What the emulator's audit calls invalid, and what a machine
 /// that wakes too late decides nothing of, says nothing of lanes and is played again. A verdict is
 /// taken as it comes, and `check` gives this test no second try. Where the machine wakes too late
-/// each time, that is said, and the network left out.
+/// each time, that is said, and the network left out; not all of them, for then nothing was compared.
 const MOST_PLAYS: usize = 3;
+
+/// Set where the machine is somebody else's and may wake too late to decide anything: that
+/// is said then, and is no failure.
+const NOISY_MACHINE: &str = "LAGOMETER_NOISY_MACHINE";
 
 /// What `agree` says of a machine that wakes too late.
 const TOO_NOISY: &str = "TOO NOISY";
@@ -182,11 +186,19 @@ fn virtual_time_and_real_sockets_are_shown_to_agree_over_three_networks() {
         let printed = AGREED.iter().map(|network| agreement_over(network, false));
         printed.collect()
     };
-    for printed in printed {
-        if printed.contains(TOO_NOISY) {
-            println!("skipped: this machine decides nothing of a network: {printed}");
-            continue;
-        }
+    let (undecided, decided): (Vec<String>, Vec<String>) = printed
+        .into_iter()
+        .partition(|printed| printed.contains(TOO_NOISY));
+    for printed in &undecided {
+        println!("skipped: this machine decides nothing of a network: {printed}");
+    }
+    let may_be_noisy = std::env::var_os(NOISY_MACHINE).is_some_and(|set| !set.is_empty());
+    assert!(
+        may_be_noisy || !decided.is_empty(),
+        "nothing was compared: this machine wakes too late over all of {AGREED:?}, {MOST_PLAYS} times \
+         each; play it on a quieter one, or set {NOISY_MACHINE}=1 where that is no failure"
+    );
+    for printed in decided {
         for once in [
             "udp ",
             "kcp ",
