@@ -2,26 +2,40 @@
 //!
 //! A difference is called one only where chance could not have made it.
 //!
-//! - Runs that met the same network conditions (same seeds, same network, virtual time)
-//!   are compared pair by pair, see [`lagometer_results::difference`](lagometer_results::difference()):
-//!   the 95 % interval of the differences must leave out zero.
-//! - Other runs must differ by more than both vary by themselves: half the
-//!   range over the seeds or, of a single seed, half the middle 95 % of its
-//!   stretches drawn anew.
-//! - No difference may be smaller than the figure's resolution or, where lanes
-//!   ran in real time, than what the machines' late wake-ups can do.
+//! - Both runs must have as many independent units of play: five seeds or thirty stretches
+//!   of ten seconds at least ([`Basis`]). They are compared unit by unit, see
+//!   [`lagometer_results::difference`](lagometer_results::difference()): where both met the
+//!   same network conditions (same seeds, same network, virtual time) that leaves out what
+//!   these did to both; units of other runs are paired in their order, which has nothing to
+//!   do with what they met. What is slowest is held to the share of messages beyond a
+//!   limit, too (`judged`).
+//! - All figures of all lanes together are held to one chance of [`ERRING`] to find a
+//!   difference where there is none (Holm's procedure).
+//! - Where lanes ran in real time a difference must exceed what the machines' late
+//!   wake-ups can do.
 //!
-//! Of what is left, as the worst round trip of a single seed, nothing shows what chance
-//! does: such figures are equal, or it cannot be known, and that is said. That there is no
-//! difference is said only where chance is known.
+//! Of what is left nothing shows what chance does: of too few seeds, of unlike numbers of
+//! them, and of facts of a run, as its longest round trip. Such figures are equal, or it
+//! cannot be known, and that is said. How often all this errs, and what it finds, is tried
+//! in `tests/false_comparisons`.
 
-use lagometer_results::{Document, Lane, SCHEMA, difference, noise_ms};
-use lagometer_stats::nearest_rank;
+use lagometer_results::{Document, Lane, ResampleUnit, SCHEMA, noise_ms};
+use lagometer_stats::holm;
 use thiserror::Error;
 
+use self::judged::judged;
+use self::unlike::{lane_differences, run_differences};
 use crate::about::About;
 use crate::figure::{Figure, Unit};
-use crate::trust;
+
+mod judged;
+mod unlike;
+
+/// The chance that any figure of any lane is called better or worse although nothing
+/// changed. Half of what is promised: the draws are a little too sure where so many
+/// figures are asked at once, and held to one in twenty 5.5 % of comparisons of 13 lanes
+/// erred (`tests/false_comparisons`).
+const ERRING: f64 = 0.025;
 
 /// Histograms keep three significant digits.
 const RESOLUTION: f64 = 1e-3;
@@ -59,11 +73,9 @@ pub struct Comparison {
     pub only_in_first: Vec<String>,
     /// Lanes only the second document has.
     pub only_in_second: Vec<String>,
-    /// Both runs met the same network conditions, so their lanes are compared pair by
-    /// pair.
+    /// Both runs met the same network conditions, so that what these did to both is left
+    /// out of the differences.
     pub paired: bool,
-    /// Both runs played several seeds.
-    pub several_seeds: bool,
     /// The limit for "delivered within", in milliseconds.
     pub limit_ms: u32,
 }
@@ -73,34 +85,54 @@ pub struct Comparison {
 pub struct LaneChange {
     /// The lane's name.
     pub lane: String,
+    /// What its figures are judged by.
+    pub basis: Basis,
     /// Its key figures, in the order of the main table.
     pub changes: Vec<Change>,
     /// Settings, library or promises differ, in words.
     pub differences: Vec<String>,
 }
 
+/// What the figures of a lane are judged by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// So many seeds of each run, compared one by one.
+    Seeds(u32),
+    /// So many stretches of ten seconds of each run, compared one by one.
+    Stretches(u32),
+    /// Both runs have enough of them, but one has more than the other, or seeds where the
+    /// other has stretches: nothing is known of chance.
+    Unlike,
+    /// One run or both have fewer than five seeds and fewer than thirty stretches: nothing
+    /// is known of chance.
+    TooLittle,
+}
+
 /// One figure of one lane in both documents.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
     pub(crate) figure: Figure,
-    /// In the first document.
+    /// In the first document, in the figure's unit.
     pub before: f64,
-    /// In the second document.
+    /// In the second document, in the figure's unit.
     pub after: f64,
     /// What chance could have made of the difference.
     pub chance: Chance,
     /// Which way the figure went.
     pub direction: Direction,
+    /// How probable so large a difference is where nothing changed, were it the only one
+    /// that is looked at; `None` where chance is not known.
+    p_value: Option<f64>,
 }
 
 /// What chance could have made of a difference.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Chance {
-    /// The difference is between these in 95 of 100 draws; it is one where
-    /// zero is not.
+    /// The difference's own 95 % interval, in the figure's unit. It stands by itself: of
+    /// many figures that did not change some leave out zero.
     Interval(f64, f64),
-    /// Up to this, either way.
-    UpTo(f64),
+    /// One of the two figures was lost, so that the difference has no size.
+    Lost,
     /// It is not known.
     Unknown,
 }
@@ -108,14 +140,14 @@ pub enum Chance {
 /// Which way a figure went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// No difference beyond chance.
+    /// No difference that chance could not have made.
     Same,
     /// The figures are the same as far as they resolve, but nothing shows what chance
     /// does.
     Equal,
-    /// For the better.
+    /// For the better, beyond chance.
     Better,
-    /// For the worse.
+    /// For the worse, beyond chance.
     Worse,
     /// The figures differ, but nothing shows whether by chance.
     Unknown,
@@ -141,12 +173,13 @@ pub fn compare(first: &Document, second: &Document) -> Result<Comparison, Cannot
     }
     let limit_ms = About::of(first).limit_ms;
     let pair = Pair::of(first, second);
-    let lanes: Vec<LaneChange> = first
+    let mut lanes: Vec<LaneChange> = first
         .lanes
         .iter()
         .filter_map(|a| Some((a, named(second, &a.lane)?)))
         .map(|(a, b)| LaneChange {
             lane: a.lane.clone(),
+            basis: Basis::of(a, b),
             changes: changes(&pair, a, b, limit_ms),
             differences: lane_differences(a, b),
         })
@@ -157,13 +190,13 @@ pub fn compare(first: &Document, second: &Document) -> Result<Comparison, Cannot
             second: names(second, |_| true).join(", "),
         });
     }
+    keep_what_is_sure(&mut lanes);
     Ok(Comparison {
         differences: run_differences(first, second),
         lanes,
         only_in_first: names(first, |lane| named(second, &lane.lane).is_none()),
         only_in_second: names(second, |lane| named(first, &lane.lane).is_none()),
         paired: pair.same_conditions,
-        several_seeds: first.seeds.len() > 1 && second.seeds.len() > 1,
         limit_ms,
     })
 }
@@ -179,6 +212,39 @@ fn names(document: &Document, wanted: impl Fn(&Lane) -> bool) -> Vec<String> {
         .filter(|lane| wanted(lane))
         .map(|lane| lane.lane.clone())
         .collect()
+}
+
+/// Takes back what chance could have made, all figures of all lanes together.
+fn keep_what_is_sure(lanes: &mut [LaneChange]) {
+    let changes = lanes.iter_mut().flat_map(|lane| &mut lane.changes);
+    let (judged, p_values): (Vec<&mut Change>, Vec<f64>) = changes
+        .filter_map(|change| change.p_value.map(|p_value| (change, p_value)))
+        .unzip();
+    for (change, is_sure) in judged.into_iter().zip(holm(&p_values, ERRING)) {
+        if !is_sure {
+            change.direction = Direction::Same;
+        }
+    }
+}
+
+impl Basis {
+    fn of(first: &Lane, second: &Lane) -> Self {
+        let units = |lane: &Lane| {
+            let drawn = lane.resamples.as_ref().filter(|drawn| drawn.suffice())?;
+            Some((drawn.unit, drawn.blocks))
+        };
+        match (units(first), units(second)) {
+            (Some(one), Some(other)) if one != other => Self::Unlike,
+            (Some((ResampleUnit::Seed, seeds)), Some(_)) => Self::Seeds(seeds),
+            (Some((ResampleUnit::Stretch, stretches)), Some(_)) => Self::Stretches(stretches),
+            _ => Self::TooLittle,
+        }
+    }
+
+    /// Whether anything can be known of chance.
+    pub(crate) const fn is_enough(self) -> bool {
+        matches!(self, Self::Seeds(_) | Self::Stretches(_))
+    }
 }
 
 /// What two runs have in common that bears on their differences.
@@ -202,8 +268,17 @@ impl Pair {
         }
     }
 
-    /// What `figure` cannot be told apart by, whatever chance does.
-    fn floor(&self, figure: Figure, (first, second): (&Lane, &Lane), sizes: f64) -> f64 {
+    /// What a difference of `figure` must exceed beside chance.
+    fn noise(&self, figure: Figure) -> f64 {
+        match figure.unit() {
+            Unit::Milliseconds => self.machines_ms,
+            _ => 0.0,
+        }
+    }
+
+    /// The difference of `figure` within which two values that add up to `sizes` are the
+    /// same, as far as they resolve.
+    fn resolution(&self, figure: Figure, (first, second): (&Lane, &Lane), sizes: f64) -> f64 {
         let fewest = first.messages.intended.min(second.messages.intended).max(1);
         match figure.unit() {
             Unit::Milliseconds => sizes * RESOLUTION / 2.0 + self.machines_ms,
@@ -241,182 +316,38 @@ const fn is_old(figure: Figure) -> bool {
     matches!(figure, Figure::Episodes | Figure::LongestEpisode)
 }
 
+/// A figure of both lanes with the way it went, whether by chance or not; `None` where
+/// either lane has none.
 fn change(pair: &Pair, figure: Figure, first: &Lane, second: &Lane) -> Option<Change> {
     let (before, after) = (figure.of(first)?, figure.of(second)?);
-    let difference = after - before;
-    if !difference.is_finite() {
-        let direction = direction_of_loss(pair, first, second, before, after);
-        return Some(Change {
-            figure,
-            before,
-            after,
-            chance: Chance::Unknown,
-            direction,
-        });
-    }
-    let floor = pair.floor(figure, (first, second), before.abs() + after.abs());
-    let chance = chance(pair, figure, first, second, floor);
-    let real = difference.abs() > floor
-        && match chance {
-            Chance::Interval(low, _) if difference > 0.0 => low > 0.0,
-            Chance::Interval(_, high) => high < 0.0,
-            Chance::UpTo(noise) => difference.abs() > noise,
-            Chance::Unknown => false,
-        };
-    let direction = if real && (difference < 0.0) == figure.smaller_is_better() {
-        Direction::Better
-    } else if real {
-        Direction::Worse
-    } else if chance != Chance::Unknown {
-        Direction::Same
-    } else if difference.abs() > floor {
-        Direction::Unknown
-    } else {
-        Direction::Equal
-    };
-    Some(Change {
+    let mut change = Change {
         figure,
         before,
         after,
-        chance,
-        direction,
-    })
-}
-
-/// Which way a percentile went that is lost in one run: the way of the share of lost
-/// messages. Of one that is lost in both nothing can be said.
-fn direction_of_loss(
-    pair: &Pair,
-    first: &Lane,
-    second: &Lane,
-    before: f64,
-    after: f64,
-) -> Direction {
-    if before.is_infinite() && after.is_infinite() {
-        return Direction::Unknown;
-    }
-    let wanted = if after.is_infinite() {
-        Direction::Worse
-    } else {
-        Direction::Better
+        chance: Chance::Unknown,
+        direction: Direction::Unknown,
+        p_value: None,
     };
-    match change(pair, Figure::Lost, first, second) {
-        Some(lost) if lost.direction == wanted => wanted,
-        _ => Direction::Unknown,
-    }
-}
-
-fn chance(pair: &Pair, figure: Figure, first: &Lane, second: &Lane, floor: f64) -> Chance {
-    let paired = figure
-        .metric()
-        .filter(|_| pair.same_conditions)
-        .and_then(|metric| difference(metric, second, first));
-    if let Some(interval) = paired {
-        return Chance::Interval(interval.low, interval.high);
-    }
-    match (varies_by(figure, first), varies_by(figure, second)) {
-        (Some(a), Some(b)) => Chance::UpTo((a + b).max(floor)),
-        // A mean over every packet of the run: chance has no hold on it.
-        _ if figure == Figure::Overhead => Chance::UpTo(floor),
-        _ => Chance::Unknown,
-    }
-}
-
-/// How far `figure` varies by itself within one run.
-fn varies_by(figure: Figure, lane: &Lane) -> Option<f64> {
-    let metric = figure.metric()?;
-    if let Some(half_the_range) = figure.spread(lane) {
-        return Some(half_the_range);
-    }
-    let draws = lane.resamples.as_ref()?.values.get(&metric.to_string())?;
-    let mut values: Vec<f64> = draws
-        .iter()
-        .map(|value| value.unwrap_or(f64::INFINITY))
-        .collect();
-    values.sort_unstable_by(f64::total_cmp);
-    let at = |per_mille| {
-        let rank = nearest_rank(values.len() as u64, per_mille);
-        values
-            .get(usize::try_from(rank).ok()?.checked_sub(1)?)
-            .copied()
-    };
-    Some((at(975)? - at(25)?) / 2.0).filter(|varies| !varies.is_nan())
-}
-
-fn run_differences(first: &Document, second: &Document) -> Vec<String> {
-    let (a, b) = (About::of(first), About::of(second));
-    let mut differences = Vec::new();
-    let mut unlike = |what: &str, a: &str, b: &str| {
-        if a != b {
-            differences.push(format!("{what}: {a} against {b}"));
-        }
-    };
-    let none = "none stated";
-    unlike("command", &first.command, &second.command);
-    unlike("experiment", &a.experiment, &b.experiment);
-    unlike(
-        "network",
-        a.network.as_deref().unwrap_or(none),
-        b.network.as_deref().unwrap_or(none),
-    );
-    unlike(
-        "testbed",
-        first.testbed.as_deref().unwrap_or(none),
-        second.testbed.as_deref().unwrap_or(none),
-    );
-    unlike("seeds", &a.seeds, &b.seeds);
-    if differences.is_empty() && first.experiment != second.experiment {
-        differences.push("experiment: the same name, but its settings differ".to_owned());
-    } else if first.experiment == second.experiment
-        && first.impairments != second.impairments
-        && first.seeds == second.seeds
-    {
-        differences.push(
-            "network conditions: the same seeds, but the link behaved differently".to_owned(),
-        );
-    }
-    for (document, which) in [(first, "the first run"), (second, "the second run")] {
-        if document.partial {
-            differences.push(format!("{which} was cut short"));
-        }
-        if let Some(words) = trust::invalid(document) {
-            differences.push(format!("{which} is {}", words.trim_end_matches('.')));
+    // Of what is lost in both there is no difference to judge.
+    let is_lost_in_both = before.is_infinite() && after.is_infinite();
+    if !is_lost_in_both && let Some(found) = judged(figure, first, second) {
+        change.p_value = Some(found.p_value(pair.noise(figure)));
+        change.direction = if (found.mean < 0.0) == figure.smaller_is_better() {
+            Direction::Better
+        } else {
+            Direction::Worse
+        };
+        change.chance = if before.is_finite() && after.is_finite() {
+            let each = figure.counted_in(first);
+            Chance::Interval(found.low / each, found.high / each)
+        } else {
+            Chance::Lost
+        };
+    } else if (after - before).is_finite() {
+        let sizes = before.abs() + after.abs();
+        if (after - before).abs() <= pair.resolution(figure, (first, second), sizes) {
+            change.direction = Direction::Equal;
         }
     }
-    differences
-}
-
-fn lane_differences(a: &Lane, b: &Lane) -> Vec<String> {
-    let mut differences = Vec::new();
-    if a.library != b.library {
-        differences.push(format!("library {} against {}", a.library, b.library));
-    }
-    if a.transport != b.transport {
-        differences.push(format!("transport {} against {}", a.transport, b.transport));
-    }
-    if let (Some(a), Some(b)) = (a.settings.as_object(), b.settings.as_object()) {
-        let mut keys: Vec<&String> = a
-            .keys()
-            .chain(b.keys().filter(|key| !a.contains_key(*key)))
-            .collect();
-        keys.sort();
-        for key in keys {
-            if a.get(key) != b.get(key) {
-                let side = |value: Option<&serde_json::Value>| {
-                    value.map_or_else(|| "unset".to_owned(), ToString::to_string)
-                };
-                differences.push(format!(
-                    "{key} {} against {}",
-                    side(a.get(key)),
-                    side(b.get(key))
-                ));
-            }
-        }
-    }
-    for (lane, which) in [(a, "first"), (b, "second")] {
-        if let Some(failure) = &lane.failure {
-            differences.push(format!("failed in the {which} run: {failure}"));
-        }
-    }
-    differences
+    Some(change)
 }

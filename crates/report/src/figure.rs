@@ -280,7 +280,7 @@ impl Figure {
                 all.filter(|each| each.is_finite()).reduce(f64::max)
             }
             // A run of five seeds does not lag five times as much.
-            Self::Episodes => Some(lane.episodes.len() as f64 / lane.per_seed.len().max(1) as f64),
+            Self::Episodes => Some(lane.episodes.len() as f64 / self.counted_in(lane)),
             Self::HeadOfLine => Some(lane.head_of_line.as_ref()?.share_of_late_delay),
             _ => self.metric()?.of(lane),
         }
@@ -317,11 +317,16 @@ impl Figure {
         let (low, high) = interval(self.metric()?, lane)?;
         // Where every draw lost it there is nothing that varies.
         let half = low.is_finite().then_some((high - low) / 2.0)?;
-        Some(match self {
-            // Written for each seed.
-            Self::Episodes => half / lane.per_seed.len().max(1) as f64,
-            _ => half,
-        })
+        Some(half / self.counted_in(lane))
+    }
+
+    /// What the metric's value is divided by to be the figure: episodes are written for
+    /// each seed.
+    pub(crate) fn counted_in(self, lane: &Lane) -> f64 {
+        match self {
+            Self::Episodes => lane.per_seed.len().max(1) as f64,
+            _ => 1.0,
+        }
     }
 
     /// The value as people read it, without the unit in the heading.

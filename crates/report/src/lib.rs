@@ -34,7 +34,9 @@ mod tuned;
 
 use lagometer_results::written;
 
-pub use compare::{CannotCompare, Chance, Change, Comparison, Direction, LaneChange, compare};
+pub use compare::{
+    Basis, CannotCompare, Chance, Change, Comparison, Direction, LaneChange, compare,
+};
 pub use gate::{Baseline, Gate, NoBaseline, USUAL_TOLERANCE};
 pub use page::{named_page, page};
 pub use plot::plot;

@@ -4,8 +4,8 @@
 use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;
 use super::paint::{Paint, Style, printable, wrap};
-use crate::compare::{Chance, Change, Comparison, Direction, LaneChange};
-use crate::figure::Unit;
+use crate::compare::{Basis, Chance, Change, Comparison, Direction, LaneChange};
+use crate::figure::{LOST, Unit};
 use crate::written;
 
 /// The comparison as text, every line ending in a newline.
@@ -20,18 +20,12 @@ pub(crate) fn render(comparison: &Comparison, paint: Paint, room: usize) -> Stri
         say(&format!("Not alike: {difference}."), Style::Notice);
     }
     say(&summary(comparison), Style::Bold);
-    say(how_judged(comparison), Style::Dim);
-    let mut changes = comparison.lanes.iter().flat_map(|lane| &lane.changes);
-    if changes.any(|change| change.chance == Chance::Unknown) {
-        let text = format!(
-            "Beside {} nothing shows what chance does: figures there are equal or undecided.",
-            written::NOTHING
-        );
-        say(&text, Style::Dim);
+    for sentence in how_judged(comparison) {
+        say(&sentence, Style::Dim);
     }
     for lane in &comparison.lanes {
         out.push('\n');
-        of_lane(lane, comparison.paired, paint, room, &mut out);
+        of_lane(lane, paint, room, &mut out);
     }
     for (names, which) in [
         (&comparison.only_in_first, "first"),
@@ -48,36 +42,72 @@ pub(crate) fn render(comparison: &Comparison, paint: Paint, room: usize) -> Stri
     out
 }
 
-/// What a difference had to exceed to be called one.
-fn how_judged(comparison: &Comparison) -> &'static str {
-    match (comparison.paired, comparison.several_seeds) {
-        (true, true) => {
-            "Both runs met the same network conditions: the interval is of the differences seed by seed; \
-             where it leaves out zero there is a difference."
+/// What a difference had to show to be called one, and what would decide the others.
+fn how_judged(comparison: &Comparison) -> Vec<String> {
+    let played = || {
+        let lanes = comparison.lanes.iter();
+        lanes.filter(|lane| !lane.changes.is_empty())
+    };
+    let of = |wanted: fn(Basis) -> bool| played().map(|lane| lane.basis).find(|&it| wanted(it));
+    let mut said = Vec::new();
+    if comparison.paired {
+        said.push("Both runs met the same network conditions.".to_owned());
+    }
+    if let Some(basis) = of(Basis::is_enough) {
+        said.push(format!(
+            "{} Any figure of any lane is called better or worse by chance in at most one \
+             comparison of twenty. An interval is its figure's own: of many, some leave out zero \
+             by chance.",
+            units(basis, comparison.paired)
+        ));
+    }
+    let undecided = "what chance does is not known, and nothing is called better or worse";
+    if of(|it| it == Basis::TooLittle).is_some() {
+        said.push(format!(
+            "Too little was played in one run or both: {undecided}. → --seeds 5 or more, the same \
+             number in both (or --for 5min of one seed in both)."
+        ));
+    }
+    if of(|it| it == Basis::Unlike).is_some() {
+        said.push(format!(
+            "One run has more seeds, or more play of few seeds, than the other: {undecided}. → the \
+             same --seeds and --for in both."
+        ));
+    }
+    let mut changes = played().flat_map(|lane| &lane.changes);
+    if changes.any(|change| change.chance == Chance::Unknown) {
+        said.push(format!(
+            "Beside {} nothing shows what chance does: figures there are equal or undecided. What \
+             is the most of a run (worst, freeze) is so always.",
+            written::NOTHING
+        ));
+    }
+    said
+}
+
+/// What of the runs is compared with what.
+fn units(basis: Basis, is_paired: bool) -> String {
+    match basis {
+        Basis::Seeds(seeds) if is_paired => format!("Their {seeds} seeds are compared one by one."),
+        Basis::Seeds(seeds) => {
+            format!("The {seeds} seeds of each run are compared one by one, in their order.")
         }
-        (true, false) => {
-            "Both runs met the same network conditions, of one seed: the interval is of the differences over \
-             stretches of the run drawn anew; where it leaves out zero there is a difference. → --seeds 5 on both also shows other network conditions."
-        }
-        (false, true) => {
-            "± is half the range over the seeds, both runs together: only a larger change is a \
-             difference."
-        }
-        (false, false) => {
-            "± is how far stretches of one seed vary, both runs together: only a larger change is a \
-             difference, and what rests on a single moment is not decided. → --seeds 5 on both."
-        }
+        Basis::Stretches(stretches) => format!(
+            "Their {stretches} stretches of ten seconds are compared one by one; --seeds 5 on both \
+             shows other network conditions, too."
+        ),
+        Basis::Unlike | Basis::TooLittle => String::new(),
     }
 }
 
-/// `3 lanes compared: kcp better, enet worse, quic no difference`.
+/// `3 lanes compared. better: kcp · worse: enet · no difference shown: quic`.
 fn summary(comparison: &Comparison) -> String {
     let mut parts = Vec::new();
     for (wanted, word) in [
         ("better", "better"),
         ("worse", "worse"),
         ("mixed", "mixed"),
-        ("same", "no difference"),
+        ("same", "no difference shown"),
         ("equal", "equal"),
         ("unknown", "undecided"),
     ] {
@@ -119,13 +149,13 @@ fn outcome(lane: &LaneChange) -> &'static str {
     }
 }
 
-fn of_lane(lane: &LaneChange, paired: bool, paint: Paint, room: usize, out: &mut String) {
+fn of_lane(lane: &LaneChange, paint: Paint, room: usize, out: &mut String) {
     let columns = vec![
         Column::words(&printable(&lane.lane)),
         Column::numbers("first", ""),
         Column::numbers("second", ""),
         Column::numbers("change", ""),
-        Column::numbers(if paired { "95 % interval" } else { "by chance" }, ""),
+        Column::numbers("95 % interval", ""),
         Column::words(""),
     ];
     let rows = lane
@@ -144,7 +174,7 @@ fn of_lane(lane: &LaneChange, paired: bool, paint: Paint, room: usize, out: &mut
 fn cells(change: &Change) -> Vec<Cell> {
     let figure = change.figure;
     let (word, style) = match change.direction {
-        Direction::Same => ("no difference", Style::Dim),
+        Direction::Same => ("not shown", Style::Dim),
         Direction::Equal => ("equal", Style::Dim),
         Direction::Better => ("better", Style::Good),
         Direction::Worse => ("worse", Style::Bad),
@@ -163,7 +193,7 @@ fn cells(change: &Change) -> Vec<Cell> {
     ]
 }
 
-/// `±0.9`, or the interval as `−1.2 … +0.3`.
+/// The interval as `−1.2 … +0.3`.
 fn chance(change: &Change) -> String {
     let signed = |value: f64| {
         let size = change.figure.written_spread(value.abs());
@@ -176,7 +206,7 @@ fn chance(change: &Change) -> String {
     };
     match change.chance {
         Chance::Interval(low, high) => format!("{} … {}", signed(low), signed(high)),
-        Chance::UpTo(noise) => change.figure.written_spread(noise),
+        Chance::Lost => LOST.to_owned(),
         Chance::Unknown => written::NOTHING.to_owned(),
     }
 }
