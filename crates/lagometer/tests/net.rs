@@ -111,7 +111,7 @@ fn alone_it_plays_over_loopback_with_a_remote_end_of_its_own() {
 
 #[test]
 fn over_a_path_the_figures_are_the_paths() {
-    const MESSAGES: u64 = 833;
+    const MESSAGES: u64 = 834;
     let folder = tempfile::tempdir().unwrap();
     let experiment = "name = \"often\"\nsummary = \"t\"\nnetwork = \"perfect\"\nfor = \"10 s\"\n\
                       lanes = [\"udp\", \"kcp\"]\n\

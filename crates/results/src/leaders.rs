@@ -31,16 +31,16 @@ pub fn leaders(metric: Metric, lanes: &[&Lane], noise_ms: f64) -> Vec<bool> {
         }
     }
     let sure = holm(&p_values, 1.0 - CONFIDENCE);
-    let (mut beats, mut is_beaten) = (vec![false; lanes.len()], vec![false; lanes.len()]);
+    let (mut surpasses, mut is_beaten) = (vec![false; lanes.len()], vec![false; lanes.len()]);
     for ((winner, loser), sure) in pairs.into_iter().zip(sure) {
-        beats[winner] |= sure;
+        surpasses[winner] |= sure;
         is_beaten[loser] |= sure;
     }
     // Whom nobody surpasses only because it varies surpasses nobody either.
-    beats
+    surpasses
         .into_iter()
         .zip(is_beaten)
-        .map(|(beats, is_beaten)| beats && !is_beaten)
+        .map(|(surpasses, is_beaten)| surpasses && !is_beaten)
         .collect()
 }
 

@@ -361,16 +361,20 @@ impl Metric {
         match self {
             Self::Lag => Some(lag.s_per_min),
             Self::Freezes => Some(lag.freezes_per_min),
-            _ => Some(self.lasted(lag)?.map_or(0.0, Lasted::censored_ms)),
+            Self::LongestFreeze | Self::RecoveryFirst | Self::RecoveryLast => {
+                Some(self.lasted(lag).map_or(0.0, Lasted::censored_ms))
+            }
+            _ => None,
         }
     }
 
-    /// How long that lasted which the figure is the longest of; nothing where nothing was.
-    const fn lasted(self, lag: &Lag) -> Option<Option<Lasted>> {
+    /// How long that lasted which the figure is the longest of; `None` where there was
+    /// nothing, and of other figures.
+    const fn lasted(self, lag: &Lag) -> Option<Lasted> {
         match self {
-            Self::LongestFreeze => Some(lag.longest_freeze),
-            Self::RecoveryFirst => Some(lag.recovery_first),
-            Self::RecoveryLast => Some(lag.recovery_last),
+            Self::LongestFreeze => lag.longest_freeze,
+            Self::RecoveryFirst => lag.recovery_first,
+            Self::RecoveryLast => lag.recovery_last,
             _ => None,
         }
     }
@@ -378,7 +382,7 @@ impl Metric {
     /// Milliseconds that were seen of a freeze or a recovery whose end was not; `None` of
     /// one that ended and of other figures.
     pub(crate) fn seen_ms(self, lane: &Lane) -> Option<f64> {
-        let lasted = self.lasted(lane.lag.as_ref()?)??;
+        let lasted = self.lasted(lane.lag.as_ref()?)?;
         lasted.at_least.then_some(lasted.ms)
     }
 }
