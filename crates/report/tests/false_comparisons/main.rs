@@ -7,8 +7,8 @@
 //! (`crates/results/tests/false_sentences`); beside delays they have bytes on the wire that
 //! vary with what is late.
 //!
-//! `LAGOMETER_MONTE_CARLO=N` plays N pairs of each kind instead of some hundreds, and
-//! `--nocapture` prints the rates, which stand in docs/false-sentences.md.
+//! `LAGOMETER_MONTE_CARLO=N` plays N pairs of each kind instead of a hundred or so, and
+//! `--nocapture` prints the rates; those of 400 stand in docs/false-sentences.md.
 
 #[allow(
     dead_code,
@@ -142,24 +142,24 @@ fn hold(what: &str, kind: &Kind, runs: u64) {
 
 #[test]
 fn runs_that_are_alike_are_not_called_better_or_worse_by_five_seeds() {
-    hold("5 lanes, 5 seeds of 30 s", &FIVE_SEEDS, 200);
+    hold("5 lanes, 5 seeds of 30 s", &FIVE_SEEDS, 100);
 }
 
 #[test]
 fn runs_that_are_alike_are_not_called_better_or_worse_by_ten_short_seeds() {
-    hold("2 lanes, 10 seeds of 10 s", &SHORT, 200);
+    hold("2 lanes, 10 seeds of 10 s", &SHORT, 100);
 }
 
 #[test]
 fn runs_that_are_alike_are_not_called_better_or_worse_by_twenty_seeds() {
-    hold("5 lanes, 20 seeds of 30 s", &KIND, 150);
+    hold("5 lanes, 20 seeds of 30 s", &KIND, 50);
     hold("13 lanes, 20 seeds of 30 s", &MANY, 60);
 }
 
 #[test]
 fn runs_that_are_alike_are_not_called_better_or_worse_by_stretches_of_one_seed() {
     for kind in &ONE_SEED {
-        hold(&format!("5 lanes, 1 seed of {} s", kind.seconds), kind, 200);
+        hold(&format!("5 lanes, 1 seed of {} s", kind.seconds), kind, 60);
     }
 }
 
@@ -174,7 +174,7 @@ fn runs_that_are_alike_are_not_called_better_or_worse_by_outages_of_unlike_lengt
             conditions: Conditions::Outages,
             ..kind
         };
-        hold(&format!("5 lanes, {what}, outages"), &kind, 150);
+        hold(&format!("5 lanes, {what}, outages"), &kind, 50);
     }
 }
 
@@ -182,7 +182,7 @@ fn runs_that_are_alike_are_not_called_better_or_worse_by_outages_of_unlike_lengt
 fn runs_that_are_alike_are_not_called_better_or_worse_by_what_is_lost() {
     hold("5 unreliable lanes, 20 seeds of 30 s", &LOSS, 150);
     let five = Kind { seeds: 5, ..LOSS };
-    hold("5 unreliable lanes, 5 seeds of 30 s", &five, 200);
+    hold("5 unreliable lanes, 5 seeds of 30 s", &five, 100);
 }
 
 /// A second run that is another one altogether: nothing is known of chance.
@@ -218,7 +218,7 @@ fn how_often_named(what: &str, kind: &Kind, seeds: Seeds, slower: f64) -> f64 {
     };
     // The model's first lane is never slower.
     let [before, after] = [0, 1].map(|lane| worse.true_share(lane) * 100.0);
-    let ([named], runs) = rates(100, |run| {
+    let ([named], runs) = rates(40, |run| {
         let other = seeds.of_second(run);
         let mut second = alike(kind, other, kind.lanes);
         second.lanes[0] = lane(0, &worse.records(other, kind.lanes));
