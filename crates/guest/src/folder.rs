@@ -16,6 +16,8 @@ use tempfile::TempDir;
 const PREFIX: &str = "lagometer-guest-";
 /// The file that is locked for as long as somebody is there.
 const LOCK: &str = "lock";
+/// What that file is called until it is locked.
+const LOCK_TO_BE: &str = "lock-to-be";
 
 /// The folder of one guest, removed when this is dropped.
 #[derive(Debug)]
@@ -39,8 +41,12 @@ impl GuestFolder {
             .prefix(PREFIX)
             .permissions(Permissions::from_mode(0o700))
             .tempdir_in(place)?;
-        let lock = File::create_new(folder.path().join(LOCK))?;
+        // Whoever finds the lock, and can have it, takes the folder for abandoned: it must
+        // not be there for one moment before it is held.
+        let to_be = folder.path().join(LOCK_TO_BE);
+        let lock = File::create_new(&to_be)?;
         lock.lock()?;
+        fs::rename(to_be, folder.path().join(LOCK))?;
         Ok(Self {
             folder,
             _lock: lock,
@@ -148,6 +154,22 @@ mod tests {
         let next = GuestFolder::within(place.path()).unwrap();
         assert!(!abandoned.exists());
         assert!(held.path().exists() && next.path().exists() && others.exists());
+    }
+
+    #[test]
+    fn nobody_removes_what_another_is_making() {
+        let place = tempfile::tempdir().unwrap();
+        let make = || {
+            for _ in 0..500 {
+                let folder = GuestFolder::within(place.path()).unwrap();
+                assert!(folder.path().exists());
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(make);
+            }
+        });
     }
 
     #[test]
