@@ -20,7 +20,7 @@ const TICK_NS: u64 = 100;
 
 /// Windows' address translation and its virtual machines take hundreds of ports each time
 /// that it starts.
-pub(crate) const RESERVED_PORTS: &str = "Windows or its firewall keeps that port: `netsh interface ipv4 show excludedportrange tcp` lists those it keeps, choose another";
+pub(crate) const RESERVED_PORTS: &str = "Windows or its firewall keeps that port: `netsh interface ipv4 show excludedportrange tcp` (or udp) lists those it keeps, choose another";
 
 pub(crate) fn thread_cpu_time() -> Duration {
     // Asking for one's own fails nowhere.

@@ -11,6 +11,7 @@ mod file;
 mod game_files;
 mod resolve;
 mod stock;
+mod threads;
 
 pub use address::{ListenAddress, NetworkRange, Wire};
 pub use file::{

@@ -26,6 +26,8 @@ use crate::core::Peer;
 
 use super::config::{ListenAddress, Wire};
 
+pub(super) use system::CAN_SHARE_PORTS;
+
 /// Connections that the system holds until they are accepted.
 pub(super) const BACKLOG: i32 = 4096;
 
@@ -87,7 +89,7 @@ impl Listener {
                 _file: Some(SocketFile(path.to_owned())),
             }]);
         };
-        let is_udp = is_udp(at.wire);
+        let is_udp = at.wire.is_udp();
         let bound = |address, is_udp, shared| bound(address, is_udp, shared, at.is_only_v6());
         let first = match bound(address, is_udp, false) {
             // A system without IPv6 still has an everywhere.
@@ -135,7 +137,7 @@ impl Listener {
             }
         };
         self.socket = match self.wire {
-            wire if is_udp(wire) => {
+            wire if wire.is_udp() => {
                 let socket = UdpSocket::from(socket);
                 // What came before the place was open is nobody's.
                 while socket.recv_from(&mut [0; 1]).is_ok() {}
@@ -184,10 +186,6 @@ impl Listener {
             (socket.into(), from)
         }))
     }
-}
-
-fn is_udp(wire: Wire) -> bool {
-    matches!(wire, Wire::Kcp | Wire::KcpTuned)
 }
 
 /// A socket at an address, which others may have too if it is `shared`.

@@ -56,6 +56,12 @@ impl Wire {
             })
     }
 
+    /// Whether datagrams carry it.
+    #[must_use]
+    pub fn is_udp(self) -> bool {
+        matches!(self, Self::Kcp | Self::KcpTuned)
+    }
+
     /// Whether a certificate is needed.
     #[must_use]
     pub fn is_secure(self) -> bool {

@@ -269,7 +269,8 @@ impl Default for TcpSection {
 #[serde(default, deny_unknown_fields)]
 pub struct ThreadsSection {
     /// Threads for connections, beside one for channels. 0: one thread does
-    /// both. Where it is not said: one less than there are processors.
+    /// both. Where it is not said: one less than there are processors, but at most
+    /// one where KCP is listened with on another system than Linux.
     pub connections: Option<u16>,
     /// Each thread stays on a processor of its own, if there are enough.
     pub pin: bool,

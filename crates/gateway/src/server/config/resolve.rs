@@ -15,6 +15,7 @@ use crate::core::{
     Fsm, Grid, LoginBudget, LoginLimits, PeerBudgets, RecordingLimits, Recovery, SettingsError,
     SlowReaders, openings,
 };
+use crate::server::listener::CAN_SHARE_PORTS;
 use crate::server::mailbox::Capacity;
 use crate::server::stream_transport::{TcpOptions, TlsError, TlsIdentity};
 
@@ -193,10 +194,9 @@ impl FileConfig {
         let servers = or_default(self.servers.listen.as_ref(), 11288);
         let clients = or_default(self.clients.listen.as_ref(), 12108);
         self.check(&servers, &clients)?;
-        let connection_threads = self
-            .threads
-            .connections
-            .unwrap_or_else(|| (processors.saturating_sub(1) as u16).min(64));
+        let all = servers.iter().chain(&clients);
+        let connection_threads =
+            (self.threads).for_connections(all, processors, CAN_SHARE_PORTS)?;
         let tls = match &self.tls {
             Some(files) => Some(TlsIdentity::read(&files.certificate, &files.key)?),
             None if servers.iter().chain(&clients).any(|at| at.wire.is_secure()) => {

@@ -5,12 +5,15 @@ use std::path::Path;
 
 use socket2::Socket;
 
-/// Nobody shares an address.
+/// Nobody shares an address: settings that would need it are refused.
+pub(in crate::server) const CAN_SHARE_PORTS: bool = false;
+
+/// As [`CAN_SHARE_PORTS`] has it.
 pub(super) fn share_port(_: &Socket, shared: bool) -> io::Result<()> {
     if shared {
         return Err(io::Error::new(
             io::ErrorKind::Unsupported,
-            "KCP's port cannot be shared by several threads here: use one connection thread",
+            "several threads cannot share a port here",
         ));
     }
     Ok(())

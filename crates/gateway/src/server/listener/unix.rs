@@ -6,6 +6,10 @@ use std::path::Path;
 
 use socket2::{Domain, SockAddr, Socket, Type};
 
+/// Whether the system spreads peers over the sockets that have one address: Linux does
+/// (`SO_REUSEPORT` in socket(7)), elsewhere one of them has all.
+pub(in crate::server) const CAN_SHARE_PORTS: bool = cfg!(target_os = "linux");
+
 /// Lets others that do the same have the address too.
 pub(super) fn share_port(socket: &Socket, shared: bool) -> io::Result<()> {
     socket.set_reuse_port(shared)
