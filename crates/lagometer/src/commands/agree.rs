@@ -38,11 +38,11 @@ pub(crate) fn agree(arguments: &AgreeArguments) -> Result<ExitCode, Failure> {
     };
     check(arguments, &networks)?;
     let is_asked = |testbed| arguments.testbed.contains(&testbed);
-    for &network in &networks {
-        note_remarks(arguments, network, is_asked(Testbed::Kernel))?;
-    }
     if is_asked(Testbed::Emu) {
         emulated::acquire_permission()?;
+    }
+    for &network in &networks {
+        note_remarks(arguments, network, is_asked(Testbed::Kernel))?;
     }
     let stop = interrupt::listen()?;
     if is_asked(Testbed::Kernel) && is_asked(Testbed::Emu) {
