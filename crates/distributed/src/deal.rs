@@ -1,6 +1,7 @@
-//! The coordinator's state: which seeds are still owed, and what was found of the others.
+//! The coordinator's state: which jobs are still owed, and what was found of the others.
 //!
-//! Jobs may be played twice, for a queue gives a job away again when its worker falls
+//! Jobs may be added at any time, for what is asked next may follow from what was found. A
+//! job may be played twice, for a queue gives a job away again when its worker falls
 //! silent; of several findings the first that is whole counts, and all are the same. A job
 //! that is neither in the queue nor found was lost (a worker dropped it, the queue was
 //! deleted), and is put in again.
@@ -8,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use lagometer_lab::SeedRun;
+use lagometer_lab::OwnLane;
 use lagometer_lab::saved::SavedSeed;
 use thiserror::Error;
 
@@ -28,18 +29,18 @@ pub(crate) const SILENT: Duration = Duration::from_secs(7);
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BadAttempt {
     /// A worker says so.
-    #[error("seed {seed}: {why}")]
+    #[error("{play}: {why}")]
     Failed {
-        /// The seed.
-        seed: u64,
+        /// Which play.
+        play: String,
         /// What it says.
         why: String,
     },
     /// What came was no result, again and again.
-    #[error("seed {seed}: what {attempt} brought is no result of it: {why}")]
+    #[error("{play}: what {attempt} brought is no result of it: {why}")]
     Nonsense {
-        /// The seed.
-        seed: u64,
+        /// Which play.
+        play: String,
         /// The attempt, by its worker's name.
         attempt: String,
         /// Why not.
@@ -47,13 +48,33 @@ pub enum BadAttempt {
     },
 }
 
+/// A seed that is to be played.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Task {
+    /// Which of the sweep's recipes, from 0.
+    pub recipe: usize,
+    /// The seed.
+    pub seed: u64,
+    /// The names of the lanes, in order.
+    pub lanes: Vec<String>,
+    /// Lanes in place of the recipe's, if any.
+    pub instead: Vec<OwnLane>,
+    /// Virtual time that its lanes play together.
+    pub each: Duration,
+}
+
 /// What became of a part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Given {
     /// Its job has more parts to come, or was brought before.
     Nothing,
-    /// Its job is found now. So much of its play was not reported before.
-    Found(Duration),
+    /// Its job is found now.
+    Found {
+        /// What its lanes did.
+        saved: SavedSeed,
+        /// So much of its play was not reported before.
+        played: Duration,
+    },
 }
 
 /// What a coordinator notices of its workers.
@@ -65,9 +86,10 @@ pub enum WorkerEvent {
     Silent(String),
 }
 
-#[derive(Clone, Debug, Default)]
+/// A job that is still to be found.
+#[derive(Clone, Debug)]
 struct JobState {
-    found: Option<SavedSeed>,
+    task: Task,
     /// What was reported of its play.
     played: Duration,
     /// Attempts that are on their way.
@@ -81,64 +103,69 @@ struct JobState {
 #[derive(Clone, Debug)]
 pub struct Deal {
     sweep: String,
-    seeds: Vec<u64>,
-    lanes: Vec<String>,
-    /// Virtual time that the lanes of one seed play together.
-    each: Duration,
-    jobs: Vec<JobState>,
-    owed: usize,
+    /// The number of the next job.
+    next: usize,
+    owed: BTreeMap<usize, JobState>,
     /// When each worker last sent something.
     workers: BTreeMap<String, Duration>,
 }
 
 impl Deal {
-    /// A sweep over these seeds, each of these lanes; the lanes of one seed play for
-    /// `each` together.
+    /// A sweep without jobs.
     #[must_use]
-    pub fn new(sweep: &str, seeds: &[u64], lanes: &[String], each: Duration) -> Self {
+    pub fn new(sweep: &str) -> Self {
         Self {
             sweep: sweep.to_owned(),
-            seeds: seeds.to_vec(),
-            lanes: lanes.to_vec(),
-            each,
-            jobs: vec![JobState::default(); seeds.len()],
-            owed: seeds.len(),
+            next: 0,
+            owed: BTreeMap::new(),
             workers: BTreeMap::new(),
         }
     }
 
-    /// The job of this number.
-    ///
-    /// # Panics
-    ///
-    /// Where there is none.
+    /// Adds a job, and returns its number: one more than the last one's, the first's is 0.
+    pub fn add(&mut self, task: Task) -> usize {
+        let number = self.next;
+        self.next += 1;
+        let state = JobState {
+            task,
+            played: Duration::ZERO,
+            attempts: BTreeMap::new(),
+            bad: 0,
+            was_missing: false,
+        };
+        self.owed.insert(number, state);
+        number
+    }
+
+    /// The job of this number, if it is still to be found.
     #[must_use]
-    pub fn job(&self, number: usize) -> Job {
-        Job {
+    pub fn job(&self, number: usize) -> Option<Job> {
+        let task = &self.owed.get(&number)?.task;
+        Some(Job {
             sweep: self.sweep.clone(),
             number,
-            seed: self.seeds[number],
-            lanes: self.lanes.clone(),
-        }
+            recipe: task.recipe,
+            seed: task.seed,
+            lanes: task.lanes.clone(),
+            instead: task.instead.clone(),
+        })
     }
 
     /// The numbers of the jobs that are still to be found.
     pub fn owed(&self) -> impl Iterator<Item = usize> {
-        let jobs = self.jobs.iter().enumerate();
-        jobs.filter(|(_, job)| job.found.is_none())
-            .map(|(number, _)| number)
+        self.owed.keys().copied()
     }
 
     /// Whether a worker that asks is to play this job: not one that was found already.
     #[must_use]
     pub fn is_owed(&self, number: usize) -> bool {
-        self.jobs.get(number).is_some_and(|job| job.found.is_none())
+        self.owed.contains_key(&number)
     }
 
     /// Whether everything is found.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.owed == 0
+        self.owed.is_empty()
     }
 
     /// Takes a part of what a worker brings.
@@ -147,35 +174,33 @@ impl Deal {
     ///
     /// [`BadAttempt`] where the job cannot be played, or nonsense came too often.
     pub fn on_part(&mut self, part: &Part<'_>) -> Result<Given, BadAttempt> {
-        let Some(job) = self.jobs.get_mut(part.head.number) else {
+        let number = part.head.number;
+        let Some(job) = self.owed.get_mut(&number) else {
             return Ok(Given::Nothing);
         };
-        if job.found.is_some() {
-            return Ok(Given::Nothing);
-        }
         let attempt = part.head.attempt.clone();
         let gathered = job.attempts.entry(attempt.clone()).or_default();
         let Some(bytes) = gathered.add(part) else {
             return Ok(Given::Nothing);
         };
-        let seed = self.seeds[part.head.number];
-        match checked(&bytes, seed, self.lanes.len()) {
+        match checked(&bytes, &job.task) {
             Ok(Brought::Played(saved)) => {
-                job.found = Some(saved);
-                job.attempts.clear();
-                self.owed -= 1;
-                let rest = self.each.saturating_sub(job.played);
-                job.played = self.each;
-                Ok(Given::Found(rest))
+                let played = job.task.each.saturating_sub(job.played);
+                self.owed.remove(&number);
+                Ok(Given::Found { saved, played })
             }
-            Ok(Brought::Failed(why)) => Err(BadAttempt::Failed { seed, why }),
+            Ok(Brought::Failed(why)) => {
+                let play = job.task.described();
+                Err(BadAttempt::Failed { play, why })
+            }
             Err(why) => {
                 job.attempts.remove(&attempt);
                 job.bad += 1;
                 if job.bad < MOST_BAD {
                     return Ok(Given::Nothing);
                 }
-                Err(BadAttempt::Nonsense { seed, attempt, why })
+                let play = job.task.described();
+                Err(BadAttempt::Nonsense { play, attempt, why })
             }
         }
     }
@@ -183,10 +208,10 @@ impl Deal {
     /// Takes a report of how far a job is, and returns how much of it was not reported
     /// before. One that is played again counts from where it was.
     pub fn on_progress(&mut self, number: usize, played: Duration) -> Duration {
-        let Some(job) = self.jobs.get_mut(number) else {
+        let Some(job) = self.owed.get_mut(&number) else {
             return Duration::ZERO;
         };
-        let played = played.min(self.each);
+        let played = played.min(job.task.each);
         let more = played.saturating_sub(job.played);
         job.played += more;
         more
@@ -223,8 +248,8 @@ impl Deal {
     /// too, so that what is on its way just now is not taken for lost.
     pub fn lost(&mut self, queued: &BTreeSet<usize>) -> Vec<usize> {
         let mut lost = Vec::new();
-        for (number, job) in self.jobs.iter_mut().enumerate() {
-            let is_missing = job.found.is_none() && !queued.contains(&number);
+        for (&number, job) in &mut self.owed {
+            let is_missing = !queued.contains(&number);
             if is_missing && job.was_missing {
                 lost.push(number);
             }
@@ -232,20 +257,24 @@ impl Deal {
         }
         lost
     }
+}
 
-    /// What was found, in the order of the seeds; those that are still owed are left out.
-    #[must_use]
-    pub fn into_runs(self) -> Vec<SeedRun> {
-        let found = self.jobs.into_iter().filter_map(|job| job.found);
-        found.map(SeedRun::from).collect()
+impl Task {
+    /// Which play it is, for whoever reads that it failed.
+    fn described(&self) -> String {
+        match &self.instead[..] {
+            [] => format!("seed {}", self.seed),
+            _ => format!("seed {} of {}", self.seed, self.lanes.join(", ")),
+        }
     }
 }
 
-/// What a worker brought, if it is a result of that seed and so many lanes.
-fn checked(bytes: &[u8], seed: u64, lanes: usize) -> Result<Brought, String> {
+/// What a worker brought, if it is a result of that task's seed and so many lanes.
+fn checked(bytes: &[u8], task: &Task) -> Result<Brought, String> {
     let brought = unpack(bytes).map_err(|why| why.to_string())?;
+    let lanes = task.lanes.len();
     if let Brought::Played(saved) = &brought {
-        if saved.seed() != seed {
+        if saved.seed() != task.seed {
             return Err(format!("it is of seed {}", saved.seed()));
         }
         if saved.lanes() != lanes {

@@ -5,22 +5,28 @@ use std::io::{self, Read as _, Write as _};
 use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
+use lagometer_lab::OwnLane;
 use lagometer_lab::saved::SavedSeed;
 use lagometer_units::MOST_DATA;
 use serde::{Deserialize, Serialize};
 
 /// One seed that is to be played.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
     /// The sweep it is of, by which its recipe is found.
     pub sweep: String,
     /// Its number within the sweep, from 0.
     pub number: usize,
+    /// Which of the sweep's recipes is played, from 0.
+    pub recipe: usize,
     /// The seed.
     pub seed: u64,
     /// The lanes that are to be played, in order. A worker that could play only some of
     /// them refuses the job.
     pub lanes: Vec<String>,
+    /// What is played in place of the recipe's lanes; those are where it is empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub instead: Vec<OwnLane>,
 }
 
 /// What a worker brings of a job.

@@ -3,8 +3,8 @@
 //!
 //! | subject, after the prefix | who sends it |
 //! | --- | --- |
-//! | `sweeps.jobs.VERSION.SWEEP.N` | the coordinator: seed number N, in a work queue |
-//! | `sweeps.SWEEP.recipe.N` | the coordinator: what is played, in parts |
+//! | `sweeps.jobs.VERSION.SWEEP.N` | the coordinator: job number N, in a work queue |
+//! | `sweeps.SWEEP.recipe.R.N` | the coordinator: recipe number R, in parts |
 //! | `sweeps.SWEEP.found` | workers: what they found, in parts |
 //! | `sweeps.SWEEP.take` | workers: may I play this one? the coordinator answers |
 //! | `sweeps.SWEEP.progress` | workers, every second |
@@ -12,20 +12,23 @@
 
 mod coordinator;
 mod names;
+mod play_queue;
 mod worker;
 
 use std::sync::atomic::AtomicBool;
+use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 use async_nats::{Client, Event};
-use lagometer_nats::RETRY;
 pub use lagometer_nats::Settings;
+use lagometer_nats::{Outages, RETRY};
 use thiserror::Error;
 use tokio::sync::mpsc;
 
 use crate::deal::BadAttempt;
 pub use coordinator::{Sweep, coordinate};
 use names::Names;
+pub use play_queue::{Ended, PlayQueue};
 pub use worker::{Worker, work};
 
 /// A job whose worker says nothing for so long is given to another.
@@ -95,24 +98,14 @@ struct Connection {
     names: Names,
     /// Where, without passwords.
     urls: String,
-    is_lost: bool,
+    outages: Outages,
 }
 
 impl Connection {
     /// Says what became of the connection since last asked.
     fn report(&mut self, note: &(dyn Fn(&str) + Sync)) {
         while let Ok(event) = self.events.try_recv() {
-            match event {
-                Event::Disconnected => {
-                    self.is_lost = true;
-                    note(&format!("lost NATS at {}; waiting for it", self.urls));
-                }
-                Event::Connected if self.is_lost => {
-                    self.is_lost = false;
-                    note(&format!("NATS at {} is back", self.urls));
-                }
-                _ => {}
-            }
+            self.outages.report(&event, note);
         }
     }
 }
@@ -129,28 +122,49 @@ async fn connect(
         client: reached.client,
         events: reached.events,
         names,
+        outages: Outages::of(reached.urls.clone()),
         urls: reached.urls,
-        is_lost: false,
     })
 }
 
 /// Runs `work` on a runtime, on a thread of its own, to its end.
 fn on_own_thread<T: Send>(work: impl AsyncFnOnce() -> Result<T, Error> + Send) -> Result<T, Error> {
+    std::thread::scope(|scope| joined(start(scope, work)?))
+}
+
+/// As [`on_own_thread`], while `beside` runs on this thread; the error of `work` counts
+/// before what `beside` returns. Neither may wait for ever once the other has ended.
+fn beside_own_thread<T>(
+    work: impl AsyncFnOnce() -> Result<(), Error> + Send,
+    beside: impl FnOnce() -> T,
+) -> Result<T, Error> {
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new()
-            .name("nats".to_owned())
-            .spawn_scoped(scope, || {
-                let mut runtime = tokio::runtime::Builder::new_current_thread();
-                let runtime = runtime.enable_all().build().map_err(Error::Thread)?;
-                let done = runtime.block_on(work());
-                // A play that is still on has nobody who would take it.
-                runtime.shutdown_background();
-                done
-            })
-            .map_err(Error::Thread)?;
-        match thread.join() {
-            Ok(done) => done,
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
+        let thread = start(scope, work)?;
+        let done = beside();
+        joined(thread).map(|()| done)
     })
+}
+
+fn start<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    work: impl AsyncFnOnce() -> Result<T, Error> + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, Result<T, Error>>, Error> {
+    std::thread::Builder::new()
+        .name("nats".to_owned())
+        .spawn_scoped(scope, || {
+            let mut runtime = tokio::runtime::Builder::new_current_thread();
+            let runtime = runtime.enable_all().build().map_err(Error::Thread)?;
+            let done = runtime.block_on(work());
+            // A play that is still on has nobody who would take it.
+            runtime.shutdown_background();
+            done
+        })
+        .map_err(Error::Thread)
+}
+
+fn joined<T>(thread: ScopedJoinHandle<'_, Result<T, Error>>) -> Result<T, Error> {
+    match thread.join() {
+        Ok(done) => done,
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
 }

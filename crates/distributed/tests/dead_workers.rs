@@ -1,12 +1,14 @@
-//! A sweep with workers that die at any point, against a model of the queue: each seed is
-//! found once, as it was played, in the order of the seeds.
+//! A sweep with workers that die at any point, against a model of the queue: each job is
+//! found once, as it was played, whatever was asked for when.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use lagometer_distributed::{BadAttempt, Brought, Deal, Given, WorkerEvent, pack, parts};
+use lagometer_distributed::{
+    BadAttempt, Brought, Deal, Given, Job, Task, WorkerEvent, pack, parts,
+};
 use lagometer_lab::saved::SavedSeed;
-use lagometer_lab::{LaneRun, SeedRun};
+use lagometer_lab::{LaneRun, OwnLane, SeedRun};
 use proptest::prelude::*;
 
 /// The most that a message of the model holds: results are cut into several.
@@ -26,8 +28,23 @@ fn run_of(seed: u64) -> SeedRun {
     }
 }
 
-fn lanes() -> Vec<String> {
-    vec!["udp".to_owned(), "kcp".to_owned()]
+fn task(seed: u64) -> Task {
+    Task {
+        recipe: 0,
+        seed,
+        lanes: vec!["udp".to_owned(), "kcp".to_owned()],
+        instead: Vec::new(),
+        each: EACH,
+    }
+}
+
+/// A sweep over these seeds.
+fn sweep(seeds: &[u64]) -> Deal {
+    let mut deal = Deal::new("S");
+    for &seed in seeds {
+        deal.add(task(seed));
+    }
+    deal
 }
 
 fn result_of(seed: u64, attempt: &str, number: usize) -> Vec<Vec<u8>> {
@@ -90,24 +107,26 @@ struct Play {
     deal: Deal,
     queue: Queue,
     attempts: usize,
-    found: BTreeMap<usize, usize>,
+    /// What was found of each job, as often as it was.
+    found: BTreeMap<usize, Vec<SeedRun>>,
     played: Duration,
 }
 
 impl Play {
-    fn new(seeds: &[u64]) -> Self {
-        let deal = Deal::new("S", seeds, &lanes(), EACH);
-        let waiting = deal.owed().collect();
+    fn new() -> Self {
         Self {
-            deal,
-            queue: Queue {
-                waiting,
-                ..Queue::default()
-            },
+            deal: Deal::new("S"),
+            queue: Queue::default(),
             attempts: 0,
             found: BTreeMap::new(),
             played: Duration::ZERO,
         }
+    }
+
+    /// Asks for these seeds beside all that was asked for before.
+    fn ask(&mut self, seeds: &[u64]) {
+        let numbers = seeds.iter().map(|&seed| self.deal.add(task(seed)));
+        self.queue.waiting.extend(numbers);
     }
 
     fn take(&mut self) -> Option<(usize, Vec<Vec<u8>>)> {
@@ -119,7 +138,7 @@ impl Play {
         self.queue.given.insert(number);
         self.played += self.deal.on_progress(number, EACH / 3);
         let attempt = format!("w/{}", self.attempts);
-        let seed = self.deal.job(number).seed;
+        let seed = self.deal.job(number)?.seed;
         Some((number, result_of(seed, &attempt, number)))
     }
 
@@ -127,10 +146,11 @@ impl Play {
         let last = self.queue.brought.len() - 1;
         let message = self.queue.brought.remove(if newest { last } else { 0 });
         if let Some(part) = parts::read(&message)
-            && let Given::Found(rest) = self.deal.on_part(&part).unwrap()
+            && let Given::Found { saved, played } = self.deal.on_part(&part).unwrap()
         {
-            *self.found.entry(part.head.number).or_default() += 1;
-            self.played += rest;
+            let found = self.found.entry(part.head.number).or_default();
+            found.push(SeedRun::from(saved));
+            self.played += played;
         }
     }
 
@@ -197,32 +217,45 @@ impl Play {
 
 proptest! {
     #[test]
-    fn whatever_workers_do_each_seed_is_found_once_and_in_order(
-        seeds in 1..12_u64,
-        steps in proptest::collection::vec(step(), 0..120),
+    fn whatever_workers_do_each_job_is_found_once_however_many_are_added_when(
+        batches in proptest::collection::vec(
+            (0..9_u64, proptest::collection::vec(step(), 0..60), any::<bool>()),
+            1..4,
+        ),
     ) {
         // Not in their order, for a sweep may begin anywhere.
-        let seeds: Vec<u64> = (0..seeds).map(|n| u64::MAX.wrapping_add(n * 3)).collect();
-        let mut play = Play::new(&seeds);
-        for step in &steps {
-            play.go(step);
+        let mut next = u64::MAX;
+        let mut asked = Vec::new();
+        let mut play = Play::new();
+        for (count, steps, waits) in &batches {
+            let seeds: Vec<u64> = (0..*count).map(|n| next.wrapping_add(n * 3)).collect();
+            next = next.wrapping_add(count * 3);
+            play.ask(&seeds);
+            asked.extend(seeds);
+            for step in steps {
+                play.go(step);
+            }
+            // A search asks for more once it has everything; others may at any time.
+            if *waits {
+                play.rounds_to_the_end();
+                prop_assert!(play.deal.is_done());
+            }
         }
         let rounds = play.rounds_to_the_end();
         prop_assert!(play.deal.is_done());
         // Two audits find what is lost; one round plays it.
         prop_assert!(rounds <= 4, "{rounds} rounds");
-        prop_assert!(play.found.values().all(|&times| times == 1));
-        prop_assert_eq!(play.found.len(), seeds.len());
-        prop_assert_eq!(play.played, EACH * seeds.len() as u32, "all progress, each once");
-        let runs = play.deal.into_runs();
-        let wanted: Vec<SeedRun> = seeds.iter().map(|&seed| run_of(seed)).collect();
-        prop_assert_eq!(format!("{runs:?}"), format!("{wanted:?}"));
+        prop_assert_eq!(play.played, EACH * asked.len() as u32, "all progress, each once");
+        // By their numbers they are in the order in which they were asked for.
+        let found: Vec<Vec<SeedRun>> = play.found.into_values().collect();
+        let wanted: Vec<Vec<SeedRun>> = asked.iter().map(|&seed| vec![run_of(seed)]).collect();
+        prop_assert_eq!(format!("{found:?}"), format!("{wanted:?}"));
     }
 }
 
 #[test]
 fn nothing_is_put_in_again_that_is_on_its_way() {
-    let mut deal = Deal::new("S", &[1, 2, 3], &lanes(), EACH);
+    let mut deal = sweep(&[1, 2, 3]);
     let queued = BTreeSet::from([1]);
     assert!(deal.lost(&queued).is_empty(), "missing for the first time");
     for part in result_of(1, "w/1", 0) {
@@ -235,7 +268,7 @@ fn nothing_is_put_in_again_that_is_on_its_way() {
 
 #[test]
 fn a_result_of_another_seed_is_nonsense_and_three_end_the_sweep() {
-    let mut deal = Deal::new("S", &[1], &lanes(), EACH);
+    let mut deal = sweep(&[1]);
     let mut bring = |attempt: &str| {
         let parts = result_of(2, attempt, 0);
         let mut last = Ok(Given::Nothing);
@@ -254,21 +287,34 @@ fn a_result_of_another_seed_is_nonsense_and_three_end_the_sweep() {
 }
 
 #[test]
-fn a_seed_that_ends_its_workers_ends_the_sweep() {
-    let mut deal = Deal::new("S", &[7], &lanes(), EACH);
+fn a_seed_that_ends_its_workers_ends_the_sweep_and_its_lane_is_named() {
+    let mut deal = sweep(&[]);
+    let lane = OwnLane {
+        name: Some("kcp-wide".to_owned()),
+        transport: "kcp".to_owned(),
+        settings: toml::Table::new(),
+        size: None,
+    };
+    let lanes = vec!["kcp-wide".to_owned()];
+    let instead = vec![lane];
+    deal.add(Task {
+        lanes,
+        instead,
+        ..task(7)
+    });
     let brought = pack(&Brought::Failed("none brought it".to_owned())).unwrap();
     let [part] = &parts::cut("a/1", 0, &brought, MOST)[..] else {
         panic!("a short text is one part");
     };
     let why = deal.on_part(&parts::read(part).unwrap()).unwrap_err();
-    let seed = 7;
+    let play = "seed 7 of kcp-wide".to_owned();
     let said = "none brought it".to_owned();
-    assert_eq!(why, BadAttempt::Failed { seed, why: said });
+    assert_eq!(why, BadAttempt::Failed { play, why: said });
 }
 
 #[test]
 fn workers_are_named_when_they_come_and_once_when_they_fall_silent() {
-    let mut deal = Deal::new("S", &[1], &lanes(), EACH);
+    let mut deal = sweep(&[1]);
     let at = Duration::from_secs;
     let name = || "w".to_owned();
     assert_eq!(
@@ -283,4 +329,33 @@ fn workers_are_named_when_they_come_and_once_when_they_fall_silent() {
         deal.on_worker("w", at(30)),
         Some(WorkerEvent::Joined(name()))
     );
+}
+
+/// What a worker is asked crosses as text: a lane's settings are as exact there.
+#[test]
+fn a_job_with_lanes_of_its_own_is_read_as_it_was_written() {
+    let settings = r#"
+        tick = "7 ms"
+        odd = 0.30000000000000004
+        whole = 2.0
+        large = 9223372036854775807
+        adaptive = { parity_most = 5, on = true }
+    "#;
+    let mut deal = Deal::new("S");
+    let instead = vec![OwnLane {
+        name: Some("kcp-wide".to_owned()),
+        transport: "kcp".to_owned(),
+        settings: toml::from_str(settings).unwrap(),
+        size: Some("1201 B".parse().unwrap()),
+    }];
+    let number = deal.add(Task {
+        recipe: 3,
+        instead,
+        ..task(u64::MAX)
+    });
+    let job = deal.job(number).unwrap();
+    let text = serde_json::to_string(&job).unwrap();
+    let read: Job = serde_json::from_str(&text).unwrap();
+    assert_eq!(read, job);
+    assert_eq!(read.recipe, 3);
 }

@@ -203,14 +203,7 @@ pub fn resolve(
             spacing: workload.interval(),
         },
     };
-    let (lanes, unrunnable) = lanes_of(&experiment, &cross, testbed)?;
-    if lanes.is_empty() {
-        let why = unrunnable
-            .first()
-            .map(|lane| lane.why.clone())
-            .unwrap_or_default();
-        return Err(ResolveError::NothingToRun { why });
-    }
+    let (lanes, unrunnable) = some_of(lanes_of(&experiment, &cross, testbed)?)?;
     Ok(Resolved {
         experiment,
         network,
@@ -224,13 +217,28 @@ pub fn resolve(
     })
 }
 
+/// The lanes that are played in a testbed, and those that are not.
+type Lanes = (Vec<RunnableLane>, Vec<UnrunnableLane>);
+
+/// Lanes of which one can be played at least.
+fn some_of((lanes, unrunnable): Lanes) -> Result<Lanes, ResolveError> {
+    if lanes.is_empty() {
+        let why = unrunnable
+            .first()
+            .map(|lane| lane.why.clone())
+            .unwrap_or_default();
+        return Err(ResolveError::NothingToRun { why });
+    }
+    Ok((lanes, unrunnable))
+}
+
 /// The lanes that an experiment asks for and that are played in `testbed`, and those that
 /// are not.
 fn lanes_of(
     experiment: &Experiment,
     cross: &[Cross],
     testbed: Testbed,
-) -> Result<(Vec<RunnableLane>, Vec<UnrunnableLane>), ResolveError> {
+) -> Result<Lanes, ResolveError> {
     let mut lanes: Vec<RunnableLane> = Vec::new();
     let mut unrunnable: Vec<UnrunnableLane> = Vec::new();
     let mut names = BTreeSet::new();
@@ -285,6 +293,25 @@ fn lanes_of(
 }
 
 impl Resolved {
+    /// The same traffic on the same network, with `lanes` in place of its own.
+    ///
+    /// # Errors
+    ///
+    /// As [`resolve()`], of its lanes alone.
+    pub fn with_lanes(&self, lanes: Vec<OwnLane>, testbed: Testbed) -> Result<Self, ResolveError> {
+        let mut experiment = self.experiment.clone();
+        experiment.lanes.clear();
+        experiment.presets.clear();
+        experiment.own_lanes = lanes;
+        let (lanes, unrunnable) = some_of(lanes_of(&experiment, &self.cross, testbed)?)?;
+        Ok(Self {
+            experiment,
+            lanes,
+            unrunnable,
+            ..self.clone()
+        })
+    }
+
     /// Whether a link has more senders than one lane, or a queue with a
     /// discipline.
     #[must_use]

@@ -96,7 +96,7 @@ pub(crate) enum Command {
     Gateway(Box<GatewayArguments>),
     /// Play simulated game servers and players on a channel gateway
     World(WorldArguments),
-    /// Play seeds of runs that other machines coordinate with `run --nats`
+    /// Play what other machines coordinate with `run --nats` or `tune --nats`
     Worker(WorkerArguments),
     /// Show result documents again, as a table or a page
     Report(ReportArguments),

@@ -3,6 +3,8 @@
 //! What is said over it is its users' business: sweeps over many machines, and gateways of
 //! several nodes.
 
+mod outages;
+
 use std::error::Error as _;
 use std::io;
 use std::path::PathBuf;
@@ -14,6 +16,8 @@ use async_nats::{Client, ConnectError, ConnectErrorKind, ConnectOptions, Event, 
 use thiserror::Error;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
+
+pub use outages::Outages;
 
 /// How often a server is asked whether it is there, by who waits for it.
 pub const RETRY: Duration = Duration::from_secs(1);

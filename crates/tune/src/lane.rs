@@ -206,6 +206,17 @@ impl TunableLane {
         settings
     }
 
+    /// The candidate as a lane called `name`, as an experiment has it.
+    #[must_use]
+    pub fn written(&self, candidate: &Candidate, name: &str) -> OwnLane {
+        OwnLane {
+            name: Some(name.to_owned()),
+            transport: self.preset(candidate).to_owned(),
+            settings: toml::Table::try_from(self.settings(candidate)).unwrap_or_default(),
+            size: self.size,
+        }
+    }
+
     /// The candidate as a lane called `name`, to be pasted into an experiment.
     #[must_use]
     pub fn toml(&self, candidate: &Candidate, name: &str) -> String {
@@ -213,13 +224,8 @@ impl TunableLane {
         struct Pasted {
             lane: [OwnLane; 1],
         }
-        let lane = OwnLane {
-            name: Some(name.to_owned()),
-            transport: self.preset(candidate).to_owned(),
-            settings: toml::Table::try_from(self.settings(candidate)).unwrap_or_default(),
-            size: self.size,
-        };
-        toml::to_string(&Pasted { lane: [lane] }).unwrap_or_default()
+        let lane = [self.written(candidate, name)];
+        toml::to_string(&Pasted { lane }).unwrap_or_default()
     }
 
     /// Every setting of every start, to distinguish one search from another.

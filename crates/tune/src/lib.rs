@@ -5,8 +5,9 @@
 //! - [`search`]: successive halving over candidates that all play the same seeds.
 //! - [`sensitivity`]: what each setting does around the best.
 //! - [`frontier`]: of which candidates none is better in two ways at once.
-//! - [`Stage`]: plays candidates in the lab, on several threads, and remembers what it
-//!   played, so that a search that was interrupted goes on.
+//! - [`Stage`]: has candidates played in the lab, and remembers what was played, so that
+//!   a search that was interrupted goes on.
+//! - [`Runner`]: who plays them: [`Threads`] of this machine, or others.
 //! - [`tune()`]: all of it, and what was found held against play that the search never
 //!   saw.
 //!
@@ -19,6 +20,7 @@ pub mod frontier;
 mod lane;
 mod memory;
 mod phrasing;
+mod runner;
 pub mod search;
 pub mod sensitivity;
 mod space;
@@ -28,6 +30,7 @@ mod tuning;
 pub use aim::{Aim, BadAim};
 pub use lane::{BadLane, TunableLane};
 pub use memory::{BadMemory, Memory};
+pub use runner::{Runner, Setup, SinglePlay, Threads};
 pub use space::{Candidate, Space, Start};
 pub use stage::{Network, Stage};
 pub use tuning::{Ask, HeldOut, Stopped, planned_plays, tune};

@@ -1,22 +1,19 @@
-//! Plays candidates in the lab, on several threads, and remembers what it played.
+//! Has candidates played, and remembers what they were found to do.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use lagometer_lab::{Resolved, RunOptions, RunnableLane, play, seed_figures};
+use lagometer_lab::{LaneRun, Resolved, RunnableLane, seed_figures};
 
 use crate::aim::Aim;
 use crate::lane::TunableLane;
 use crate::memory::Memory;
+use crate::runner::{Runner, Setup, SinglePlay};
 use crate::search::Play;
 use crate::space::Candidate;
 use crate::tuning::Stopped;
-
-/// So many plays for each thread until what was found is offered for keeping.
-const CHUNK: usize = 16;
 
 /// A network and its share of the players.
 #[derive(Clone, Debug)]
@@ -29,29 +26,20 @@ pub struct Network {
     pub resolved: Resolved,
 }
 
-/// Plays candidates.
+/// Has candidates played.
 pub struct Stage<'a> {
     /// The networks there are.
     pub networks: &'a [Network],
     /// Which figures are kept of a play.
     pub aim: &'a Aim,
-    /// Threads that play; at least one. They change nothing of what is found.
-    pub threads: usize,
+    /// Who plays.
+    pub runner: &'a mut dyn Runner,
     /// What was played so far.
-    pub memory: Memory,
-    /// When it becomes true, play ends as soon as the plays under way do.
-    pub stop: &'a AtomicBool,
-    /// Is called, from any thread, with virtual time that has been played.
+    pub memory: &'a mut Memory,
+    /// Is called with virtual time that need not be played, for it is remembered.
     pub progress: &'a (dyn Fn(Duration) + Sync),
-    /// Is shown what was played, every now and then, to keep it.
-    pub keep: &'a mut dyn FnMut(&Memory),
-}
-
-/// One lane, one network, one seed.
-struct Job {
-    key: String,
-    resolved: usize,
-    seed: u64,
+    /// Is shown what was played after every play, from any thread, to keep it.
+    pub keep: &'a mut (dyn FnMut(&Memory) + Send),
 }
 
 /// One thing that is asked of a stage.
@@ -62,15 +50,21 @@ pub(crate) struct Asked<'a> {
     pub(crate) seed: u64,
 }
 
+/// Plays that are not remembered, with the key of each.
+#[derive(Default)]
+struct Unknown {
+    setups: Vec<Setup>,
+    plays: Vec<SinglePlay>,
+    keys: Vec<String>,
+}
+
 impl Stage<'_> {
     /// The figures of everything that is asked, in order.
     pub(crate) fn play(&mut self, asked: &[Asked<'_>]) -> Result<Vec<Vec<f64>>, Stopped> {
         let wanted = self.aim.metrics().count();
         let keys: Vec<String> = asked.iter().map(|ask| self.key(ask)).collect();
-        for (asked, keys) in asked
-            .chunks(CHUNK * self.threads.max(1))
-            .zip(keys.chunks(CHUNK * self.threads.max(1)))
-        {
+        let at_once = self.runner.at_once().max(1);
+        for (asked, keys) in asked.chunks(at_once).zip(keys.chunks(at_once)) {
             self.play_chunk(asked, keys, wanted)?;
         }
         let found = keys.iter().map(|key| self.memory.figures(key, wanted));
@@ -91,118 +85,117 @@ impl Stage<'_> {
         keys: &[String],
         wanted: usize,
     ) -> Result<(), Stopped> {
-        let mut resolved: Vec<Resolved> = Vec::new();
-        let mut places: BTreeMap<(usize, String), usize> = BTreeMap::new();
-        let mut jobs: Vec<Job> = Vec::new();
-        for (ask, key) in asked.iter().zip(keys) {
-            let is_asked = jobs.iter().any(|job| job.key == *key);
-            if is_asked || self.memory.figures(key, wanted).is_some() {
-                continue;
-            }
-            let Some(lane) = runnable(self.networks, ask) else {
-                self.memory.remember(key.clone(), self.aim.worst());
-                continue;
-            };
-            let who = (
-                ask.network,
-                format!(
-                    "{} {}",
-                    ask.lane.name(),
-                    ask.lane.space().key(ask.candidate)
-                ),
-            );
-            let place = *places.entry(who).or_insert_with(|| {
-                let mut of_network = self.networks[ask.network].resolved.clone();
-                of_network.lanes = vec![lane];
-                of_network.unrunnable = Vec::new();
-                resolved.push(of_network);
-                resolved.len() - 1
-            });
-            jobs.push(Job {
-                key: key.clone(),
-                resolved: place,
-                seed: ask.seed,
-            });
-        }
-        let known = asked.len() - jobs.len();
+        let unknown = self.unknown(asked, keys, wanted);
+        let known = asked.len() - unknown.plays.len();
         if let (Some(ask), true) = (asked.first(), known > 0) {
             let each = self.networks[ask.network].resolved.plan.duration;
             (self.progress)(each.saturating_mul(known as u32));
         }
-        if jobs.is_empty() {
+        if unknown.plays.is_empty() {
             return Ok(());
         }
-        for (key, figures) in self.play_jobs(&resolved, &jobs) {
-            self.memory.remember(key, figures);
-        }
-        (self.keep)(&self.memory);
-        if self.stop.load(Ordering::Relaxed) {
-            return Err(Stopped);
-        }
-        Ok(())
-    }
-
-    /// Plays jobs on all threads, each taking the next, until all are played or play
-    /// is to stop.
-    fn play_jobs(&self, resolved: &[Resolved], jobs: &[Job]) -> Vec<(String, Vec<f64>)> {
-        let next = AtomicUsize::new(0);
-        let found = Mutex::new(Vec::new());
-        let work = || {
-            while !self.stop.load(Ordering::Relaxed) {
-                let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) else {
-                    return;
-                };
-                let resolved = &resolved[job.resolved];
-                let figures = figures_of(self.aim, resolved, job.seed);
-                (self.progress)(resolved.plan.duration);
-                found
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .push((job.key.clone(), figures));
-            }
+        let (networks, aim) = (self.networks, self.aim);
+        let kept = Mutex::new((&mut *self.memory, &mut *self.keep));
+        let Unknown {
+            setups,
+            plays,
+            keys,
+        } = &unknown;
+        let found = |place: usize, run: LaneRun| {
+            let play = plays[place];
+            let resolved = &networks[setups[play.setup].network].resolved;
+            let figures = seed_figures(resolved, play.seed, &run);
+            let figures = figures.map_or_else(|| aim.worst(), |figures| aim.figures(&figures));
+            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let (memory, keep) = &mut *kept;
+            memory.remember(keys[place].clone(), figures);
+            keep(memory);
         };
-        std::thread::scope(|scope| {
-            for _ in 1..self.threads {
-                scope.spawn(work);
+        self.runner.play(networks, setups, plays, &found)
+    }
+
+    /// What of all that is asked is to be played, each once.
+    fn unknown(&mut self, asked: &[Asked<'_>], keys: &[String], wanted: usize) -> Unknown {
+        let mut unknown = Unknown::default();
+        let mut places: BTreeMap<(usize, String), usize> = BTreeMap::new();
+        for (ask, key) in asked.iter().zip(keys) {
+            if unknown.keys.contains(key) || self.memory.figures(key, wanted).is_some() {
+                continue;
             }
-            work();
-        });
-        found.into_inner().unwrap_or_else(PoisonError::into_inner)
+            let (lane, candidate) = (ask.lane, ask.candidate);
+            let place = (
+                ask.network,
+                format!("{} {}", lane.name(), lane.space().key(candidate)),
+            );
+            let setup = if let Some(&setup) = places.get(&place) {
+                setup
+            } else {
+                let Some(setup) = setup(self.networks, ask.network, lane, candidate, lane.name())
+                else {
+                    self.memory.remember(key.clone(), self.aim.worst());
+                    continue;
+                };
+                unknown.setups.push(setup);
+                places.insert(place, unknown.setups.len() - 1);
+                unknown.setups.len() - 1
+            };
+            unknown.plays.push(SinglePlay {
+                setup,
+                seed: ask.seed,
+            });
+            unknown.keys.push(key.clone());
+        }
+        unknown
+    }
+
+    /// Has every setup played under every seed: of each setup what its lane did, in the
+    /// order of the seeds. Nothing of it is remembered.
+    pub(crate) fn play_each(
+        &mut self,
+        setups: &[Setup],
+        seeds: &[u64],
+    ) -> Result<Vec<Vec<LaneRun>>, Stopped> {
+        let plays: Vec<SinglePlay> = (0..setups.len())
+            .flat_map(|setup| seeds.iter().map(move |&seed| SinglePlay { setup, seed }))
+            .collect();
+        let runs = Mutex::new(BTreeMap::new());
+        let at_once = self.runner.at_once().max(1);
+        for (nth, chunk) in plays.chunks(at_once).enumerate() {
+            let found = |place: usize, run: LaneRun| {
+                let mut runs = runs.lock().unwrap_or_else(PoisonError::into_inner);
+                runs.insert(nth * at_once + place, run);
+            };
+            self.runner.play(self.networks, setups, chunk, &found)?;
+        }
+        let runs = runs.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut runs = runs.into_values();
+        Ok(setups
+            .iter()
+            .map(|_| runs.by_ref().take(seeds.len()).collect())
+            .collect())
     }
 }
 
-/// Plays the one lane under a seed.
-fn figures_of(aim: &Aim, resolved: &Resolved, seed: u64) -> Vec<f64> {
-    let options = RunOptions {
-        seeds: vec![seed],
-        threads: 1,
-    };
-    let runs = play(resolved, &options, &|_| {}, &AtomicBool::new(false));
-    let run = runs.first().and_then(|run| run.lanes.first());
-    let figures = run.and_then(|run| seed_figures(resolved, seed, run));
-    figures.map_or_else(|| aim.worst(), |figures| aim.figures(&figures))
-}
-
-/// The candidate as a lane of the lab.
-fn runnable(networks: &[Network], ask: &Asked<'_>) -> Option<RunnableLane> {
-    let resolved = &networks[ask.network].resolved;
-    runnable_lane(resolved, ask.lane, ask.candidate, ask.lane.name())
-}
-
-/// The candidate as a lane called `name`.
-pub(crate) fn runnable_lane(
-    resolved: &Resolved,
+/// The candidate on a network, as a lane called `name`; `None` where it cannot be played.
+pub(crate) fn setup(
+    networks: &[Network],
+    network: usize,
     lane: &TunableLane,
     candidate: &Candidate,
     name: &str,
-) -> Option<RunnableLane> {
-    let workload = &resolved.plan.workload;
+) -> Option<Setup> {
+    let workload = &networks[network].resolved.plan.workload;
     let sized = lane.size().map(|size| workload.of_size(size));
-    Some(RunnableLane {
+    let runnable = RunnableLane {
         name: name.to_owned(),
         transport: lane.spec(candidate)?.into(),
         workload: sized.unwrap_or_else(|| workload.clone()),
         presets: None,
+    };
+    Some(Setup {
+        network,
+        lane: runnable,
+        written: lane.written(candidate, name),
     })
 }
 

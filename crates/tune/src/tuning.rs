@@ -1,9 +1,7 @@
 //! All of it: lanes are searched one after the other, and what was found plays what
 //! the search never saw.
 
-use std::sync::atomic::Ordering;
-
-use lagometer_lab::{RunContext, RunOptions, assemble, play};
+use lagometer_lab::{Resolved, RunContext, SeedRun, assemble};
 use lagometer_results::{Document, TunePoint};
 use serde_json::Value;
 use thiserror::Error;
@@ -15,7 +13,7 @@ use crate::lane::TunableLane;
 use crate::search::{Extent, Play as _, Searched, Trial, careful_merit, most_plays, rungs, search};
 use crate::sensitivity::{LEVELS, Sensitivity, sensitivity, simplified};
 use crate::space::Candidate;
-use crate::stage::{LanePlay, Stage, runnable_lane};
+use crate::stage::{LanePlay, Stage, setup};
 
 /// Play was asked to stop before the search was over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -246,15 +244,13 @@ fn frontier_of(
 /// Plays every lane as it was and as it was found on one network, under the seeds
 /// that judge.
 fn judge(
-    stage: &Stage<'_>,
+    stage: &mut Stage<'_>,
     ask: &Ask<'_>,
     found: &[FoundLane],
     network: usize,
     context: RunContext,
 ) -> Result<Document, Stopped> {
-    let mut resolved = stage.networks[network].resolved.clone();
-    resolved.lanes = Vec::new();
-    resolved.unrunnable = Vec::new();
+    let mut setups = Vec::new();
     for (lane, found) in ask.lanes.iter().zip(found) {
         let [tuned, transferred] = lane.found_names();
         let mut named = vec![(lane.name().to_owned(), &found.before.candidate)];
@@ -266,17 +262,26 @@ fn judge(
             named.push((transferred, candidate));
         }
         for (name, candidate) in named {
-            let lane = runnable_lane(&resolved, lane, candidate, &name);
-            resolved.lanes.extend(lane);
+            setups.extend(setup(stage.networks, network, lane, candidate, &name));
         }
     }
-    let options = RunOptions {
-        seeds: ask.held_out_seeds.clone(),
-        threads: stage.threads,
-    };
-    let runs = play(&resolved, &options, stage.progress, stage.stop);
-    if stage.stop.load(Ordering::Relaxed) {
-        return Err(Stopped);
+    let seeds = &ask.held_out_seeds;
+    let mut runs: Vec<SeedRun> = seeds
+        .iter()
+        .map(|&seed| SeedRun {
+            seed,
+            lanes: Vec::new(),
+        })
+        .collect();
+    for of_lane in stage.play_each(&setups, seeds)? {
+        for (run, lane) in runs.iter_mut().zip(of_lane) {
+            run.lanes.push(lane);
+        }
     }
-    Ok(assemble(&resolved, &options.seeds, runs, context))
+    let resolved = Resolved {
+        lanes: setups.into_iter().map(|setup| setup.lane).collect(),
+        unrunnable: Vec::new(),
+        ..stage.networks[network].resolved.clone()
+    };
+    Ok(assemble(&resolved, seeds, runs, context))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::PullConsumer;
@@ -11,10 +12,12 @@ use async_nats::{Message, Subscriber};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use lagometer_lab::SeedRun;
 use lagometer_lab::bundle::Recipe;
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use super::{ACK_WAIT, Connection, Error, Settings, connect, on_own_thread};
-use crate::deal::{Deal, Given, SILENT, WorkerEvent};
+use super::play_queue::PlayQueue;
+use super::{ACK_WAIT, Connection, Error, Settings, beside_own_thread, connect};
+use crate::deal::{Deal, Given, SILENT, Task, WorkerEvent};
 use crate::message::{Hello, Progress, Take};
 use crate::parts::{cut, read};
 
@@ -37,42 +40,41 @@ const IN_FLIGHT: usize = 64;
 /// long without a message.
 const FORGOTTEN: Duration = Duration::from_hours(24);
 
-/// Which seeds of what are played.
-#[derive(Clone, Debug)]
+/// What workers are to have before they are asked to play.
+#[derive(Clone, Copy, Debug)]
 pub struct Sweep<'a> {
-    /// What is played, by which version.
-    pub recipe: &'a Recipe,
-    /// The lanes that are to be played, in order.
-    pub lanes: &'a [String],
-    /// The seeds, in order.
-    pub seeds: &'a [u64],
-    /// Virtual time that the lanes of one seed play together.
-    pub each: Duration,
+    /// The version of this program, whose workers alone play.
+    pub version: &'a str,
+    /// What may be played, by number.
+    pub recipes: &'a [Recipe],
 }
 
-/// Has workers play a sweep, and returns what they found in the order of its seeds.
+/// Has workers play what `drive` asks for, and returns what that makes of it.
 ///
-/// `progress` is called with virtual time that was played, `note` lines for who watches. When
-/// `stop` becomes true, only the seeds that were found by then are returned.
+/// `progress` is called with virtual time that was played, `note` lines for who watches.
+/// When `stop` becomes true the sweep ends: `drive` is handed nothing more.
 ///
 /// # Errors
 ///
 /// [`enum@Error`] where NATS is not there at the start or lacks what is needed, or the sweep
 /// cannot be played. A server that goes away later is waited for.
-pub fn coordinate(
+pub fn coordinate<T>(
     settings: &Settings,
     sweep: &Sweep<'_>,
     progress: &(dyn Fn(Duration) + Sync),
     note: &(dyn Fn(&str) + Sync),
     stop: &AtomicBool,
-) -> Result<Vec<SeedRun>, Error> {
-    on_own_thread(async || {
+    drive: impl FnOnce(&mut PlayQueue) -> T,
+) -> Result<T, Error> {
+    let (mut queue, end) = PlayQueue::new();
+    let coordinates = async || {
         let connection = connect(settings, note, stop).await?;
-        let mut coordinator = Coordinator::new(connection, sweep)?;
-        let played = coordinator.play(progress, note, stop).await;
+        let mut coordinator = Coordinator::new(connection, sweep, end.found)?;
+        let played = coordinator.play(end.tasks, progress, note, stop).await;
         coordinator.clear_away().await;
-        played.map(|()| coordinator.deal.into_runs())
-    })
+        played
+    };
+    beside_own_thread(coordinates, move || drive(&mut queue))
 }
 
 struct Coordinator {
@@ -80,8 +82,9 @@ struct Coordinator {
     jetstream: Context,
     id: String,
     version: String,
-    recipe: Vec<u8>,
+    recipes: Vec<Vec<u8>>,
     deal: Deal,
+    found: mpsc::Sender<(usize, SeedRun)>,
     began: Instant,
     /// When something was last found, or the queue looked at.
     quiet_since: Instant,
@@ -95,16 +98,22 @@ struct Subscriptions {
 }
 
 impl Coordinator {
-    fn new(connection: Connection, sweep: &Sweep<'_>) -> Result<Self, Error> {
+    fn new(
+        connection: Connection,
+        sweep: &Sweep<'_>,
+        found: mpsc::Sender<(usize, SeedRun)>,
+    ) -> Result<Self, Error> {
         // The part of an inbox that no other has.
         let inbox = connection.client.new_inbox();
         let id = inbox.rsplit('.').next().unwrap_or(&inbox).to_owned();
         let jetstream = jetstream::new(connection.client.clone());
         let now = Instant::now();
+        let recipes = sweep.recipes.iter().map(Recipe::to_bytes);
         Ok(Self {
-            deal: Deal::new(&id, sweep.seeds, sweep.lanes, sweep.each),
-            recipe: sweep.recipe.to_bytes()?,
-            version: sweep.recipe.version.clone(),
+            deal: Deal::new(&id),
+            found,
+            recipes: recipes.collect::<Result<_, _>>()?,
+            version: sweep.version.to_owned(),
             connection,
             jetstream,
             id,
@@ -113,8 +122,10 @@ impl Coordinator {
         })
     }
 
+    /// Plays all `tasks` as they come, until there will be no more or play is to stop.
     async fn play(
         &mut self,
+        mut tasks: UnboundedReceiver<Vec<Task>>,
         progress: &(dyn Fn(Duration) + Sync),
         note: &(dyn Fn(&str) + Sync),
         stop: &AtomicBool,
@@ -122,16 +133,19 @@ impl Coordinator {
         self.forget_the_forgotten().await;
         let mut subscriptions = self.listen().await?;
         let (queue, finder) = self.set_up().await?;
-        self.put(self.deal.owed().collect()).await?;
         note(&format!(
-            "sweep {} is in the queue at {}: workers join it with `lagometer worker --nats`",
+            "sweep {} is at {}: workers join it with `lagometer worker --nats`",
             self.id, self.connection.urls
         ));
         let mut found = self.findings(&finder).await?;
         let mut look = interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        while !self.deal.is_done() && !stop.load(Ordering::Relaxed) {
+        while !stop.load(Ordering::Relaxed) {
             tokio::select! {
+                asked = tasks.recv() => match asked {
+                    Some(asked) => self.on_asked(asked, note).await?,
+                    None => return Ok(()),
+                },
                 Some(hello) = subscriptions.hello.next() => self.on_hello(&hello, note).await,
                 Some(take) = subscriptions.take.next() => self.on_take(&take, note).await,
                 Some(report) = subscriptions.progress.next() => self.on_progress(&report, progress, note),
@@ -145,7 +159,7 @@ impl Coordinator {
                     self.connection.report(note);
                     let silent = self.deal.silent_workers(self.began.elapsed());
                     self.say(silent, note);
-                    if self.quiet_since.elapsed() >= AUDIT {
+                    if !self.deal.is_done() && self.quiet_since.elapsed() >= AUDIT {
                         self.quiet_since = Instant::now();
                         self.audit(&queue, &finder, note).await;
                     }
@@ -155,7 +169,28 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Makes the queue and the sweep's stream, with the recipe in it.
+    /// Puts what is asked for into the queue. Where that fails before anything was found
+    /// the sweep does; later it is put in once the server is there again.
+    async fn on_asked(
+        &mut self,
+        asked: Vec<Task>,
+        note: &(dyn Fn(&str) + Sync),
+    ) -> Result<(), Error> {
+        let numbers: Vec<usize> = asked.into_iter().map(|task| self.deal.add(task)).collect();
+        let is_first = numbers.first() == Some(&0);
+        let put = self.put(numbers).await;
+        self.quiet_since = Instant::now();
+        match put {
+            Err(why) if is_first => Err(why),
+            Err(why) => {
+                note(&format!("{why}; it is tried again"));
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Makes the queue and the sweep's stream, with the recipes in it.
     async fn set_up(&self) -> Result<(Stream, PullConsumer), Error> {
         let names = &self.connection.names;
         let queue = names.queue(&self.jetstream).await?;
@@ -164,10 +199,12 @@ impl Coordinator {
         let finder = names.finder(&own, &self.id).await?;
         // They are read back as text in JSON, which makes them longer.
         let most = self.connection.client.server_info().max_payload / 2;
-        for (index, part) in cut("", 0, &self.recipe, most).into_iter().enumerate() {
-            let subject = names.of_sweep(&self.id, &format!("recipe.{index}"));
-            self.publish(subject, part, "what is played cannot be stored")
-                .await?;
+        for (number, recipe) in self.recipes.iter().enumerate() {
+            for (index, part) in cut("", number, recipe, most).into_iter().enumerate() {
+                let subject = names.recipe(&self.id, number, index);
+                self.publish(subject, part, "what is played cannot be stored")
+                    .await?;
+            }
         }
         Ok((queue, finder))
     }
@@ -187,8 +224,12 @@ impl Coordinator {
     /// Puts jobs into the queue.
     async fn put(&self, numbers: Vec<usize>) -> Result<(), Error> {
         let names = &self.connection.names;
-        let each = numbers.into_iter().map(|number| {
-            let job = serde_json::to_vec(&self.deal.job(number))
+        let jobs = numbers
+            .into_iter()
+            .filter_map(|number| self.deal.job(number));
+        let each = jobs.map(|job| {
+            let number = job.number;
+            let job = serde_json::to_vec(&job)
                 .unwrap_or_else(|_| unreachable!("text and numbers can be written"));
             let subject = names.job(&self.version, &self.id, &number.to_string());
             Ok(self.publish(subject, job, "a job cannot be stored"))
@@ -267,9 +308,11 @@ impl Coordinator {
     ) -> Result<(), Error> {
         self.quiet_since = Instant::now();
         if let Some(part) = read(&message.payload)
-            && let Given::Found(played) = self.deal.on_part(&part)?
+            && let Given::Found { saved, played } = self.deal.on_part(&part)?
         {
             progress(played);
+            // Whoever asked may have stopped on its own.
+            let _ = self.found.send((part.head.number, SeedRun::from(saved)));
         }
         // Where that does not arrive the part comes again, and counts once.
         let _ = message.ack().await;
@@ -318,7 +361,7 @@ impl Coordinator {
         let count = lost.len();
         if count > 0 && self.put(lost).await.is_ok() {
             note(&format!(
-                "{count} seeds had left the queue unplayed; put in again"
+                "{count} jobs had left the queue unplayed; put in again"
             ));
         }
     }

@@ -57,14 +57,19 @@ impl Names {
         stream(jetstream, name, subjects).await
     }
 
-    /// The stream with a sweep's recipe and findings, made where there is none. What was
+    /// The subject of a part of a sweep's recipe, both by their numbers.
+    pub(super) fn recipe(&self, sweep: &str, recipe: usize, part: usize) -> String {
+        self.of_sweep(sweep, &format!("recipe.{recipe}.{part}"))
+    }
+
+    /// The stream with a sweep's recipes and findings, made where there is none. What was
     /// found leaves it when it is read.
     pub(super) async fn own_stream(
         &self,
         jetstream: &Context,
         sweep: &str,
     ) -> Result<Stream, Error> {
-        let subjects = ["recipe.*", "found"].map(|what| self.of_sweep(sweep, what));
+        let subjects = ["recipe.*.*", "found"].map(|what| self.of_sweep(sweep, what));
         stream(jetstream, self.stream_of(sweep), subjects.into()).await
     }
 

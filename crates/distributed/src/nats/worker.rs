@@ -39,8 +39,8 @@ const MOST_GIVEN: i64 = 20;
 /// Tries to bring what was found before another worker is to play it.
 const TRIES: usize = 5;
 
-/// Recipes that are kept.
-const RECIPES: usize = 4;
+/// Recipes that are kept: the networks of a search take turns.
+const RECIPES: usize = 16;
 
 /// A worker.
 #[derive(Clone, Copy, Debug)]
@@ -99,7 +99,7 @@ pub fn work(
             Either::Right((ended, _)) => ended?,
         }
         note(&format!(
-            "worker {} played {} seeds",
+            "worker {} played {} jobs",
             shift.name,
             shift.played.get()
         ));
@@ -120,11 +120,16 @@ struct Shift<'a> {
     version: String,
     /// Attempts so far.
     attempts: Cell<usize>,
-    /// Seeds that were brought.
+    /// Jobs that were brought.
     played: Cell<usize>,
-    recipes: RefCell<BTreeMap<String, Arc<Resolved>>>,
+    /// By sweep and number.
+    recipes: RefCell<BTreeMap<(String, usize), Arc<Resolved>>>,
     note: &'a (dyn Fn(&str) + Sync),
     stop: &'static AtomicBool,
+}
+
+fn unfit(why: impl std::fmt::Display) -> Error {
+    Error::Unfit(why.to_string())
 }
 
 /// Whether a job is to be played.
@@ -285,17 +290,15 @@ impl Shift<'_> {
         }
     }
 
-    /// What the job's sweep plays; `None` where it cannot be read just now.
+    /// What the job plays; `None` where it cannot be read just now.
     async fn resolved(&self, job: &Job) -> Result<Option<Arc<Resolved>>, Error> {
-        if let Some(resolved) = self.recipes.borrow().get(&job.sweep) {
-            return Ok(Some(Arc::clone(resolved)));
-        }
-        let Some(bytes) = self.recipe(&job.sweep).await else {
+        let Some(mut resolved) = self.of_recipe(job).await? else {
             return Ok(None);
         };
-        let recipe = Recipe::from_bytes(&bytes).map_err(|why| Error::Unfit(why.to_string()))?;
-        let resolved = recipe.resolve(Testbed::Sim);
-        let resolved = resolved.map_err(|why| Error::Unfit(why.to_string()))?;
+        if !job.instead.is_empty() {
+            let with_lanes = resolved.with_lanes(job.instead.clone(), Testbed::Sim);
+            resolved = Arc::new(with_lanes.map_err(unfit)?);
+        }
         let lanes = resolved.lanes.iter().map(|lane| &lane.name);
         if !lanes.clone().eq(&job.lanes) {
             let lacks = job
@@ -308,21 +311,34 @@ impl Shift<'_> {
                 lacks.join(", ")
             )));
         }
-        let resolved = Arc::new(resolved);
+        Ok(Some(resolved))
+    }
+
+    /// What the job's recipe plays, which is kept for the next.
+    async fn of_recipe(&self, job: &Job) -> Result<Option<Arc<Resolved>>, Error> {
+        let key = (job.sweep.clone(), job.recipe);
+        if let Some(resolved) = self.recipes.borrow().get(&key) {
+            return Ok(Some(Arc::clone(resolved)));
+        }
+        let Some(bytes) = self.recipe(&job.sweep, job.recipe).await else {
+            return Ok(None);
+        };
+        let recipe = Recipe::from_bytes(&bytes).map_err(unfit)?;
+        let resolved = Arc::new(recipe.resolve(Testbed::Sim).map_err(unfit)?);
         let mut recipes = self.recipes.borrow_mut();
         if recipes.len() >= RECIPES {
             recipes.clear();
         }
-        recipes.insert(job.sweep.clone(), Arc::clone(&resolved));
+        recipes.insert(key, Arc::clone(&resolved));
         Ok(Some(resolved))
     }
 
-    async fn recipe(&self, sweep: &str) -> Option<Vec<u8>> {
+    async fn recipe(&self, sweep: &str, recipe: usize) -> Option<Vec<u8>> {
         let stream = self.names.stream_of(sweep);
         let stream = self.jetstream.get_stream_no_info(stream).await.ok()?;
         let mut gathered = Gathered::default();
         for index in 0.. {
-            let subject = self.names.of_sweep(sweep, &format!("recipe.{index}"));
+            let subject = self.names.recipe(sweep, recipe, index);
             let message = stream.get_last_raw_message_by_subject(&subject).await;
             let message = message.ok()?;
             if let Some(whole) = gathered.add(&read(&message.payload)?) {

@@ -32,6 +32,7 @@ pub(crate) struct NatsArguments {
     pub(crate) user: NatsUser,
     /// How long to wait for a NATS server at the start
     #[arg(
+        id = "nats_wait",
         long = "nats-wait",
         value_name = "TIME",
         default_value = "10 s",
@@ -88,7 +89,7 @@ pub(crate) struct WorkerArguments {
     pub(crate) nats: String,
     #[command(flatten)]
     pub(crate) reached: NatsArguments,
-    /// Seeds to play at once; as many as there are processors by default
+    /// Jobs to play at once; as many as there are processors by default
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use lagometer_units::{Size, Span};
 
-use super::PricesArguments;
+use super::{NatsArguments, PricesArguments};
 
 #[derive(Debug, Args)]
 pub(crate) struct TuneArguments {
@@ -61,6 +61,13 @@ pub(crate) struct TuneArguments {
     /// nothing of what is found
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) jobs: Option<u16>,
+    /// Have workers on any machines play, joined by these NATS servers, as in
+    /// `nats://10.0.0.1:4222` or `tls://nats.example`, separated by commas; start them
+    /// with `lagometer worker`. They change nothing of what is found
+    #[arg(long, value_name = "URL,…", conflicts_with = "jobs")]
+    pub(crate) nats: Option<String>,
+    #[command(flatten)]
+    pub(crate) reached: NatsArguments,
     /// Keep what was played in this file, and go on from it if it is there
     #[arg(long, value_name = "FILE")]
     pub(crate) state: Option<PathBuf>,

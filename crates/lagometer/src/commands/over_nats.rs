@@ -1,11 +1,13 @@
-//! Seeds that are played by workers on any machines, joined by NATS: `run --nats` and
-//! `lagometer worker`.
+//! What is played by workers on any machines, joined by NATS: `run --nats`, `tune --nats`
+//! and `lagometer worker`.
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use lagometer_distributed::nats::{self, Sweep, Worker};
+use lagometer_distributed::Task;
+use lagometer_distributed::nats::{self, PlayQueue, Sweep, Worker};
 use lagometer_lab::bundle::Recipe;
 use lagometer_lab::{Resolved, RunOptions, SeedRun};
 use lagometer_nats::Settings;
@@ -16,40 +18,70 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::interrupt;
 
-/// Has workers play every seed.
-pub(super) fn play(
-    urls: &str,
-    reached: &NatsArguments,
-    resolved: &Resolved,
-    options: &RunOptions,
-    progress: &(dyn Fn(Duration) + Sync),
-    stop: &AtomicBool,
-) -> Result<Vec<SeedRun>, Failure> {
-    let recipe = Recipe::of(env!("CARGO_PKG_VERSION"), resolved);
-    let lanes: Vec<String> = resolved
-        .lanes
-        .iter()
-        .map(|lane| lane.name.clone())
-        .collect();
-    let sweep = Sweep {
-        recipe: &recipe,
-        lanes: &lanes,
-        seeds: &options.seeds,
-        each: play_of_a_seed(resolved),
-    };
-    let settings = settings(urls, &reached.user, reached.wait.duration());
-    let found = nats::coordinate(&settings, &sweep, progress, &say, stop);
-    let found = found.map_err(failure)?;
-    if found.is_empty() && !options.seeds.is_empty() {
-        return Err(Failure::Environment(
-            "stopped before any seed was played: start workers with `lagometer worker --nats`"
-                .to_owned(),
-        ));
-    }
-    Ok(found)
+/// Where workers are reached, and what becomes of what they do.
+#[derive(Clone, Copy)]
+pub(super) struct Reached<'a> {
+    pub(super) urls: &'a str,
+    pub(super) arguments: &'a NatsArguments,
+    /// Is called with virtual time that was played.
+    pub(super) progress: &'a (dyn Fn(Duration) + Sync),
+    /// When it becomes true, nothing more is played.
+    pub(super) stop: &'a AtomicBool,
 }
 
-/// Plays the seeds of whatever sweeps there are, until it is asked to end.
+impl Reached<'_> {
+    /// Has workers play what `drive` asks for of `recipes`, by their place.
+    pub(super) fn coordinate<T>(
+        &self,
+        recipes: &[Recipe],
+        drive: impl FnOnce(&mut PlayQueue) -> T,
+    ) -> Result<T, Failure> {
+        let sweep = Sweep {
+            version: env!("CARGO_PKG_VERSION"),
+            recipes,
+        };
+        let wait = self.arguments.wait.duration();
+        let settings = settings(self.urls, &self.arguments.user, wait);
+        let driven = nats::coordinate(&settings, &sweep, self.progress, &say, self.stop, drive);
+        driven.map_err(failure)
+    }
+
+    /// Has workers play every seed of a run.
+    pub(super) fn play(
+        &self,
+        resolved: &Resolved,
+        options: &RunOptions,
+    ) -> Result<Vec<SeedRun>, Failure> {
+        let lanes = resolved.lanes.iter().map(|lane| lane.name.clone());
+        let lanes: Vec<String> = lanes.collect();
+        let task = |&seed: &u64| Task {
+            recipe: 0,
+            seed,
+            lanes: lanes.clone(),
+            instead: Vec::new(),
+            each: play_of_a_seed(resolved),
+        };
+        let recipe = Recipe::of(env!("CARGO_PKG_VERSION"), resolved);
+        let found = self.coordinate(&[recipe], |queue| {
+            let mut runs = BTreeMap::new();
+            let tasks = options.seeds.iter().map(task).collect();
+            // Of a sweep that was to stop the document has what was found by then.
+            let _ = queue.play(tasks, &mut |place, run| {
+                runs.insert(place, run);
+            });
+            runs.into_values().collect::<Vec<SeedRun>>()
+        })?;
+        if found.is_empty() && !options.seeds.is_empty() {
+            return Err(Failure::Environment(
+                "stopped before any seed was played: start workers with `lagometer worker --nats`"
+                    .to_owned(),
+            ));
+        }
+        Ok(found)
+    }
+}
+
+/// Plays the jobs of whatever sweeps there are, until it is asked to end.
 pub(crate) fn worker(arguments: &WorkerArguments) -> Result<ExitCode, Failure> {
     let host = lagometer_platform::host_name();
     let host = host.as_deref().unwrap_or("worker");

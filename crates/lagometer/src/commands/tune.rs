@@ -3,6 +3,7 @@
 
 mod asked;
 mod state;
+mod workers;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,10 +13,12 @@ use lagometer_lab::RunContext;
 use lagometer_report::lanes_to_paste;
 use lagometer_results::{Document, Warning};
 use lagometer_testbed::Testbed;
-use lagometer_tune::{Stage, planned_plays, tune as search};
+use lagometer_tune::{Runner, Stage, Threads, planned_plays, tune as search};
 
 use self::asked::Asked;
 use self::state::Keeper;
+use self::workers::Workers;
+use super::over_nats::Reached;
 use super::run::processors;
 use crate::cli::TuneArguments;
 use crate::exit::Exit;
@@ -54,21 +57,43 @@ pub(crate) fn tune(arguments: &TuneArguments) -> Result<ExitCode, Failure> {
         testbed: Some(Testbed::Sim),
         audit: None,
     };
-    let memory = keeper.memory();
+    let mut memory = keeper.memory();
     let mut keep = |memory: &_| keeper.keep(memory);
-    let mut stage = Stage {
-        networks: &asked.networks,
-        aim: &asked.aim,
-        threads: arguments.jobs.map_or_else(processors, usize::from),
-        memory,
-        stop,
-        progress: &on_played,
-        keep: &mut keep,
+    let mut search_with = |runner: &mut dyn Runner| {
+        let mut stage = Stage {
+            networks: &asked.networks,
+            aim: &asked.aim,
+            runner,
+            memory: &mut memory,
+            progress: &on_played,
+            keep: &mut keep,
+        };
+        search(&mut stage, &ask, &context)
     };
-    let found = search(&mut stage, &ask, &context);
-    let memory = stage.memory;
+    let found = match &arguments.nats {
+        None => Ok(search_with(&mut Threads {
+            threads: arguments.jobs.map_or_else(processors, usize::from),
+            stop,
+            progress: &on_played,
+        })),
+        Some(urls) => {
+            let reached = Reached {
+                urls,
+                arguments: &arguments.reached,
+                progress: &on_played,
+                stop,
+            };
+            let recipes = workers::recipes(&asked.networks);
+            reached.coordinate(&recipes, |queue| search_with(&mut Workers { queue }))
+        }
+    };
     progress.finish();
     let kept = keeper.finish(&memory);
+    let found = match found {
+        Ok(found) => found,
+        // What was played by then is kept all the same.
+        Err(failure) => return Failure::unless(Err(failure), kept.err()),
+    };
     let Ok(mut document) = found else {
         kept?;
         note!("lagometer: {}", stopped(arguments, memory.len()));

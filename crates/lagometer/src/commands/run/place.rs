@@ -19,9 +19,10 @@ use lagometer_units::create_private_file;
 use super::super::in_guest::{self, save_packets};
 use super::super::in_guests::{self, Errand, InGuests, What};
 use super::super::named::Ask;
+use super::super::over_nats::Reached;
 use super::super::qlog::GuestLogs;
 use super::super::run_live::Shown;
-use super::super::{emulated, over_nats, over_net, shape};
+use super::super::{emulated, over_net, shape};
 use crate::cli::RunArguments;
 use crate::failure::Failure;
 use crate::remote_end;
@@ -179,9 +180,13 @@ fn play_in_sim(
     stop: &AtomicBool,
 ) -> Result<(Vec<SeedRun>, Option<LogSummary>), Failure> {
     if let Some(urls) = &arguments.nats {
-        let reached = &arguments.reached;
-        let seeds = over_nats::play(urls, reached, resolved, options, progress, stop)?;
-        return Ok((seeds, None));
+        let reached = Reached {
+            urls,
+            arguments: &arguments.reached,
+            progress,
+            stop,
+        };
+        return Ok((reached.play(resolved, options)?, None));
     }
     let Some(path) = &arguments.pcap else {
         let seeds = play_captured(resolved, options, None, progress, stop);

@@ -1,6 +1,8 @@
 //! From the arguments of a search to what is searched: the traffic, the networks, the
 //! lanes, the goal and its limits, and how much.
 
+use std::time::Duration;
+
 use lagometer_lab::{Experiment, Unmet, Workload, resolve};
 use lagometer_results::{Budget, Metric, USUAL_LIMIT_MS};
 use lagometer_testbed::Testbed;
@@ -71,6 +73,7 @@ impl Asked {
                 resolved,
             });
         }
+        check_names(&lanes, &networks)?;
         let candidates = arguments.trials as usize / lanes.len();
         if candidates < FEWEST_CANDIDATES {
             return Err(Failure::Input(format!(
@@ -167,6 +170,20 @@ fn lanes(arguments: &TuneArguments, experiment: &Experiment) -> Result<Vec<Tunab
     }
 }
 
+/// Lanes have names of their own when they are tuned, too.
+fn check_names(lanes: &[TunableLane], networks: &[Network]) -> Result<(), Failure> {
+    let found: Vec<String> = lanes.iter().flat_map(TunableLane::found_names).collect();
+    let mut others = networks.iter().flat_map(|network| &network.resolved.cross);
+    let taken = others.find(|other| found.iter().any(|name| name == other.name()));
+    taken.map_or(Ok(()), |other| {
+        Err(Failure::Input(format!(
+            "other traffic is called `{}`, as a lane is when it is tuned; give one of them \
+             another `name`",
+            other.name()
+        )))
+    })
+}
+
 /// The goal, and the limits of the flags and of the experiment's budgets.
 fn aim(
     arguments: &TuneArguments,
@@ -253,7 +270,9 @@ fn apply(
     if let Some(tick) = arguments.tick {
         experiment.workload.set_tick(tick);
     }
-    experiment.duration = Span(arguments.duration.duration() / arguments.seeds);
+    // Whole microseconds are what an experiment's text keeps, by which workers know it.
+    let each = arguments.duration.duration() / arguments.seeds;
+    experiment.duration = Span(Duration::from_micros(each.as_micros() as u64));
     if let Some(seed) = arguments.seed {
         experiment.seed = seed;
     }
