@@ -1,9 +1,10 @@
 //! Reaching NATS: addresses, users, certificates, and waiting for a server.
 //!
 //! What is said over it is its users' business: sweeps over many machines, and gateways of
-//! several nodes.
+//! several nodes. Protocols that were made for TCP are carried by [`streams`].
 
 mod outages;
+pub mod streams;
 
 use std::error::Error as _;
 use std::io;

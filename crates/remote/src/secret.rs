@@ -61,6 +61,15 @@ impl Secret {
         &self.0
     }
 
+    /// A name for `purpose` by which those who know the secret find each other, in 32
+    /// hexadecimal digits; it is as hard to reckon back as a tag of the control connection.
+    #[must_use]
+    pub fn name_for(&self, purpose: &str) -> String {
+        let tag = self.key().tag("name", &[purpose.as_bytes()]);
+        let digits = tag[..16].iter().map(|byte| format!("{byte:02x}"));
+        digits.collect()
+    }
+
     /// The key it stands for.
     pub(crate) fn key(&self) -> Key {
         Key::new(self.0.as_bytes())
@@ -93,6 +102,18 @@ mod tests {
         }
         let refused = Secret::from_text("short").unwrap_err().to_string();
         assert!(refused.contains("openssl rand"), "{refused}");
+    }
+
+    #[test]
+    fn a_name_is_the_secrets_and_the_purposes() {
+        let [one, other] =
+            ["0123456789abcdef", "0123456789abcdeF"].map(|text| Secret::from_text(text).unwrap());
+        let name = one.name_for("world");
+        assert_eq!(name.len(), 32);
+        assert!(name.chars().all(|digit| digit.is_ascii_hexdigit()));
+        assert_eq!(name, one.clone().name_for("world"));
+        assert_ne!(name, one.name_for("worlds"));
+        assert_ne!(name, other.name_for("world"));
     }
 
     #[test]

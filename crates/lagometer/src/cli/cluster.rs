@@ -3,7 +3,7 @@
 use clap::{ArgGroup, Args};
 use lagometer_units::Span;
 
-use super::SecretArguments;
+use super::{NatsArguments, SecretArguments};
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("several").multiple(true).args(["workers", "server_workers"]))]
@@ -31,10 +31,13 @@ pub(crate) struct ClusterArguments {
     /// instead of starting them
     #[arg(long, value_name = "HOST:PORT", requires_all = ["several", "gateway"])]
     pub(crate) coordinate: Option<String>,
-    /// Be one of the workers of the world that is coordinated there
+    /// Be one of the workers of the world that is coordinated there, or without an address of
+    /// the one that is coordinated over --nats with the same secret
     #[arg(
         long,
         value_name = "HOST:PORT",
+        num_args = 0..=1,
+        default_missing_value = Self::OVER_NATS,
         conflicts_with_all = [
             "scenario", "gateway", "servers", "metrics", "export", "players", "until_saturated",
             "join_every", "duration", "seed", "observers", "json", "testbed", "network",
@@ -42,6 +45,16 @@ pub(crate) struct ClusterArguments {
         ]
     )]
     pub(crate) join: Option<String>,
+    /// Have the workers of a world and its coordinator, which waits for them, meet over these
+    /// NATS servers, as in `nats://10.0.0.1:4222` or `tls://nats.example`, separated by commas
+    #[arg(
+        long,
+        value_name = "URL,…",
+        conflicts_with_all = ["coordinate", "testbed", "network", "transport", "until_saturated"]
+    )]
+    pub(crate) nats: Option<String>,
+    #[command(flatten)]
+    pub(crate) reached: NatsArguments,
     /// Which of the workers, counted from 0, those with players first, as for
     /// the pods of an indexed job; any that has not come yet by default
     #[arg(long, value_name = "N", requires = "join")]
@@ -52,4 +65,9 @@ pub(crate) struct ClusterArguments {
     pub(crate) wait: Span,
     #[command(flatten)]
     pub(crate) secret: SecretArguments,
+}
+
+impl ClusterArguments {
+    /// What `join` has in place of an address where the coordinator is met over NATS.
+    pub(crate) const OVER_NATS: &str = "";
 }

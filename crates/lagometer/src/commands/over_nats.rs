@@ -107,7 +107,7 @@ pub(super) fn settings(urls: &str, user: &NatsUser, wait: Duration) -> Settings 
     }
 }
 
-fn say(line: &str) {
+pub(super) fn say(line: &str) {
     note!("lagometer: {line}");
 }
 

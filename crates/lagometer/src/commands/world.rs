@@ -12,6 +12,8 @@ mod emulated;
 mod exporter;
 #[cfg(target_os = "linux")]
 mod in_guest;
+#[cfg(target_os = "linux")]
+mod meeting;
 mod over_networks;
 #[cfg(target_os = "linux")]
 mod own_gateway;
@@ -48,10 +50,19 @@ pub(crate) fn world(arguments: &WorldArguments) -> Result<ExitCode, Failure> {
     }
     let scenario = prepare(arguments)?;
     let players = &asked_players(&scenario, arguments)[..];
-    if players.len() > 1 && arguments.cluster.coordinate.is_some() {
+    let cluster = &arguments.cluster;
+    if players.len() > 1 && (cluster.coordinate.is_some() || cluster.nats.is_some()) {
         return Err(Failure::Input(
             "workers from other machines join one world: give `--players` one number, or leave \
-             out `--coordinate`"
+             out `--coordinate` and `--nats`"
+                .to_owned(),
+        ));
+    }
+    let is_shared = cluster.workers.is_some() || cluster.server_workers.is_some();
+    if cluster.nats.is_some() && !(is_shared && arguments.gateway.is_some()) {
+        return Err(Failure::Input(
+            "--nats has workers of other machines play a world: add `--workers N` or \
+             `--server-workers N`, and `--gateway HOST:PORT`; or `--join` to be one"
                 .to_owned(),
         ));
     }

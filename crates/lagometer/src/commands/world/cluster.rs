@@ -13,6 +13,7 @@ use lagometer_world::real::Venue;
 use lagometer_world::{Moment, Outcome, Scenario, Server};
 
 use super::address::{SERVERS_PORT, address};
+use super::meeting::{Meeting, Way};
 use crate::cli::{ClusterArguments, WorldArguments};
 use crate::failure::Failure;
 use crate::interrupt;
@@ -20,6 +21,9 @@ use crate::remote_end::{self, SECRET_VARIABLE};
 
 /// How long workers of our own may take to leave the gateway.
 const ENDS_WITHIN: Duration = Duration::from_secs(5);
+
+/// Where a worker over NATS is said to be.
+const OVER: &str = "over NATS";
 
 /// How often it is looked whether they have.
 const POLL: Duration = Duration::from_millis(10);
@@ -63,22 +67,12 @@ pub(super) fn play(
         timeout: cluster.wait.0,
     })
     .map_err(|error| not_shared(error, scenario))?;
+    let meeting = Meeting::at(coordinator, cluster, &secret, stop)?;
+    let coordinator = &meeting.coordinator;
     let with_players = workers;
     let workers = workers + server_workers;
     let mut own = None;
-    if cluster.coordinate.is_some() {
-        let at = coordinator.address();
-        note!("lagometer: waiting at {at} for {workers} workers");
-        if is_new {
-            note!(
-                "lagometer: the secret is {}; on the other machines: {SECRET_VARIABLE}={} \
-                 lagometer world --join HOST:{}",
-                secret.expose(),
-                secret.expose(),
-                at.port()
-            );
-        }
-    } else {
+    if !meeting.invite(cluster, workers, is_new.then_some(&secret)) {
         own = Some(Processes::start(workers, coordinator.address(), &secret)?);
     }
     coordinator.gather(|_| {
@@ -89,9 +83,15 @@ pub(super) fn play(
         own.as_mut().map_or(Ok(()), Processes::check)
     })?;
     let mut mend = |event| report_and_mend(event, with_players, own.as_mut());
-    let outcome = coordinator.play(venue, progress, &mut mend, stop)?;
+    let mut outcome = coordinator.play(venue, progress, &mut mend, stop)?;
     if let Some(own) = &mut own {
         own.let_end();
+    }
+    if meeting.is_over_nats() {
+        // The first is this one.
+        for process in outcome.processes.iter_mut().skip(1) {
+            OVER.clone_into(&mut process.at);
+        }
     }
     Ok(outcome)
 }
@@ -166,7 +166,9 @@ pub(super) fn work(at: &str, cluster: &ClusterArguments) -> Result<ExitCode, Fai
         ))
     })?;
     let stop = interrupt::listen()?;
-    let joined = join(at, &secret, cluster.index, cluster.wait.0, stop)?;
+    let way = Way::find(at, cluster, &secret, stop)?;
+    let joined = join(&way.address, &secret, cluster.index, cluster.wait.0, stop);
+    let joined = joined.map_err(|error| way.failure(error))?;
     let (nth, workers) = joined.place();
     let name = &joined.scenario().name;
     match joined.servers() {
