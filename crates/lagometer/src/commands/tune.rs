@@ -7,13 +7,14 @@ mod workers;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
 
 use lagometer_lab::RunContext;
 use lagometer_report::lanes_to_paste;
 use lagometer_results::{Document, Warning};
 use lagometer_testbed::Testbed;
-use lagometer_tune::{Runner, Stage, Threads, planned_plays, tune as search};
+use lagometer_tune::{Ask, Memory, Runner, Stage, Stopped, Threads, planned_plays, tune as search};
 
 use self::asked::Asked;
 use self::state::Keeper;
@@ -36,56 +37,20 @@ pub(crate) fn tune(arguments: &TuneArguments) -> Result<ExitCode, Failure> {
     let ask = asked.ask();
     let each = asked.networks[0].resolved.plan.duration;
     let planned = u32::try_from(planned_plays(&ask, asked.networks.len())).unwrap_or(u32::MAX);
-    note!(
-        "lagometer: {} candidates of {} lanes on {} networks, at most {planned} plays of {:.0} s",
-        ask.extent.candidates * ask.lanes.len(),
-        ask.lanes.len(),
-        asked.networks.len(),
-        each.as_secs_f64()
-    );
     let unmet = asked.unmet(&ask);
+    announce(&asked, &ask, planned);
     for unmet in &unmet {
         note!("lagometer: {unmet}");
     }
     let progress = Progress::new(each.saturating_mul(planned));
-    let on_played = |played: Duration| progress.played(played);
-    let (started, began) = (SystemTime::now(), Instant::now());
-    let context = || RunContext {
-        started,
-        wall: began.elapsed(),
-        host: lagometer_instruments::machine::named(),
-        testbed: Some(Testbed::Sim),
-        audit: None,
-    };
     let mut memory = keeper.memory();
-    let mut keep = |memory: &_| keeper.keep(memory);
-    let mut search_with = |runner: &mut dyn Runner| {
-        let mut stage = Stage {
-            networks: &asked.networks,
-            aim: &asked.aim,
-            runner,
-            memory: &mut memory,
-            progress: &on_played,
-            keep: &mut keep,
-        };
-        search(&mut stage, &ask, &context)
-    };
-    let found = match &arguments.nats {
-        None => Ok(search_with(&mut Threads {
-            threads: arguments.jobs.map_or_else(processors, usize::from),
+    let found = {
+        let place = Place {
+            arguments,
+            progress: &|played| progress.played(played),
             stop,
-            progress: &on_played,
-        })),
-        Some(urls) => {
-            let reached = Reached {
-                urls,
-                arguments: &arguments.reached,
-                progress: &on_played,
-                stop,
-            };
-            let recipes = workers::recipes(&asked.networks);
-            reached.coordinate(&recipes, |queue| search_with(&mut Workers { queue }))
-        }
+        };
+        place.search(&asked, &ask, &mut memory, &mut |memory| keeper.keep(memory))
     };
     progress.finish();
     let kept = keeper.finish(&memory);
@@ -106,6 +71,74 @@ pub(crate) fn tune(arguments: &TuneArguments) -> Result<ExitCode, Failure> {
     let shown = show(arguments, &document, &asked.name);
     Failure::unless(shown, kept.err())?;
     Ok(Exit::Done.into())
+}
+
+fn announce(asked: &Asked, ask: &Ask<'_>, planned: u32) {
+    note!(
+        "lagometer: {} candidates of {} lanes on {} networks, at most {planned} plays of {:.0} s",
+        ask.extent.candidates * ask.lanes.len(),
+        ask.lanes.len(),
+        asked.networks.len(),
+        asked.networks[0].resolved.plan.duration.as_secs_f64()
+    );
+}
+
+/// Where a search is played, and what becomes of what is played there.
+struct Place<'a> {
+    arguments: &'a TuneArguments,
+    /// Is called with virtual time that was played.
+    progress: &'a (dyn Fn(Duration) + Sync),
+    /// When it becomes true, nothing more is played.
+    stop: &'a AtomicBool,
+}
+
+impl Place<'_> {
+    /// Searches, on threads of this machine or on workers over NATS; `keep` is shown what
+    /// was played after each play.
+    fn search(
+        &self,
+        asked: &Asked,
+        ask: &Ask<'_>,
+        memory: &mut Memory,
+        keep: &mut (dyn FnMut(&Memory) + Send),
+    ) -> Result<Result<Document, Stopped>, Failure> {
+        let (started, began) = (SystemTime::now(), Instant::now());
+        let context = || RunContext {
+            started,
+            wall: began.elapsed(),
+            host: lagometer_instruments::machine::named(),
+            testbed: Some(Testbed::Sim),
+            audit: None,
+        };
+        let (progress, stop) = (self.progress, self.stop);
+        let mut search_with = |runner: &mut dyn Runner| {
+            let mut stage = Stage {
+                networks: &asked.networks,
+                aim: &asked.aim,
+                runner,
+                memory,
+                progress,
+                keep,
+            };
+            search(&mut stage, ask, &context)
+        };
+        let Some(urls) = &self.arguments.nats else {
+            let threads = self.arguments.jobs.map_or_else(processors, usize::from);
+            return Ok(search_with(&mut Threads {
+                threads,
+                stop,
+                progress,
+            }));
+        };
+        let reached = Reached {
+            urls,
+            arguments: &self.arguments.reached,
+            progress,
+            stop,
+        };
+        let recipes = workers::recipes(&asked.networks);
+        reached.coordinate(&recipes, |queue| search_with(&mut Workers { queue }))
+    }
 }
 
 /// What is read and written.
