@@ -42,13 +42,17 @@ impl NatsServer {
 
     /// Starts one with settings of its `JetStream`, and others, in its configuration's words.
     pub(crate) fn start_with(folder: PathBuf, jetstream: &str, others: &str) -> Option<Self> {
+        let store = folder.join("store");
+        let store = store.display();
+        let settings = format!("jetstream {{ store_dir: \"{store}\", {jetstream} }}\n{others}");
+        Self::configured(folder, &settings)
+    }
+
+    /// Starts one with these settings alone.
+    pub(crate) fn configured(folder: PathBuf, settings: &str) -> Option<Self> {
         fs::create_dir_all(&folder).unwrap();
         let path = |name: &str| folder.join(name).display().to_string();
-        let config = format!(
-            "ports_file_dir: \"{}\"\njetstream {{ store_dir: \"{}\", {jetstream} }}\n{others}\n",
-            path(""),
-            path("store")
-        );
+        let config = format!("ports_file_dir: \"{}\"\n{settings}\n", path(""));
         fs::write(path("settings.conf"), config).unwrap();
         let (child, url) = launch(&folder, -1)?;
         Some(Self { child, folder, url })

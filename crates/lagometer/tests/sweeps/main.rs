@@ -1,20 +1,21 @@
 //! Sweeps over a real NATS server: workers that come, are killed and are refused; the
 //! document is the one of a single machine.
 
+#[path = "../nats_server/mod.rs"]
+mod nats_server;
 #[cfg(unix)]
 mod searches;
 mod support;
 #[path = "../workloads/mod.rs"]
 mod workloads;
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
-use serde_json::Value;
-
-use support::{Nats, Running, failure, findings, lagometer, message, text};
+use support::{
+    Nats, Running, failure, findings, lagometer, message, played_with_a_worker_killed, text,
+};
 
 /// A run whose queue has a discipline and whose lanes meet other traffic, so that all that
 /// a document can hold crosses; over a recording, which crosses too.
@@ -71,30 +72,14 @@ fn a_sweep_whose_worker_is_killed_is_the_document_of_one_machine() {
     let folder = tempfile::tempdir().unwrap();
     let alone = played_alone(folder.path());
 
-    let mut takes = nats.listener("lagometer.sweeps.*.take");
-    let mut first = nats.worker();
-    let mut sweep = lagometer(&SWEPT);
-    sweep.args(["--nats", &nats.url]).current_dir(folder.path());
-    let sweep = Running::start(sweep);
-    // It asks before it plays: so it is killed while it has a seed that it never brings.
-    let mut last = String::new();
-    for _ in 0..7 {
-        (_, last) = message(&mut takes);
-    }
-    first.kill();
-    let last: Value = serde_json::from_str(&last).unwrap();
-    let killed = last["worker"].as_str().unwrap();
-    let others = [nats.worker(), nats.worker()];
-    let swept = sweep.output();
-    let said = text(&swept.stderr);
-    assert!(swept.status.success(), "{said}");
-    let silent = format!("worker {killed} is silent; ");
-    assert_eq!(said.matches(&silent).count(), 1, "{said}");
-    let came = said.lines().filter_map(|line| line.split_once(" plays: "));
-    let workers: BTreeSet<&str> = came.map(|(worker, _)| worker).collect();
-    assert_eq!(workers.len(), 3, "{said}");
-    assert!(findings(&swept.stdout) == alone, "{said}");
-    drop(others);
+    let swept = played_with_a_worker_killed(&nats, 7, || {
+        let mut sweep = lagometer(&SWEPT);
+        sweep
+            .args(["--nats", nats.url()])
+            .current_dir(folder.path());
+        Running::start(sweep)
+    });
+    assert!(findings(&swept.stdout) == alone, "{}", text(&swept.stderr));
 }
 
 #[test]
@@ -115,7 +100,7 @@ fn recordings_streams_and_requests_are_swept_as_one_machine_plays_them() {
             assert!(output.status.success(), "{}", text(&output.stderr));
             output.stdout
         };
-        let swept = run(&["--nats", &nats.url]);
+        let swept = run(&["--nats", nats.url()]);
         workloads::check(name, &serde_json::from_slice(&swept).unwrap(), 4, true);
         assert!(findings(&swept) == findings(&run(&[])), "{name}");
     }
@@ -175,11 +160,11 @@ fn what_is_not_there_or_not_right_is_said_in_a_line() {
 
 #[test]
 fn a_server_without_jetstream_is_named_as_that() {
-    let Some(nats) = Nats::start(-1, "") else {
+    let Some(nats) = Nats::without_jetstream() else {
         return;
     };
     for arguments in [&["run", "--no-html", "--for", "5s"][..], &["worker"]] {
-        let (code, said) = failure(&[arguments, &["--nats", &nats.url]].concat());
+        let (code, said) = failure(&[arguments, &["--nats", nats.url()]].concat());
         assert_eq!(code, Some(3), "{said}");
         let last = said.lines().last().unwrap();
         assert!(last.contains("NATS JetStream: "), "{said}");
@@ -209,19 +194,16 @@ fn a_worker_of_another_version_is_refused_in_a_line() {
 
 #[test]
 fn a_server_that_goes_away_is_waited_for_and_a_user_without_a_password_is_refused() {
-    let settings = "jetstream { store_dir: \"STORE\" }\n\
-                    authorization { user: lab, password: secret }";
-    let Some(mut nats) = Nats::start(-1, settings) else {
+    let Some(mut nats) = Nats::with("authorization { user: lab, password: secret }") else {
         return;
     };
-    let (code, said) = failure(&["worker", "--nats", &nats.url]);
+    let (code, said) = failure(&["worker", "--nats", nats.url()]);
     assert_eq!(code, Some(3), "{said}");
     assert!(said.contains("refuses this user"), "{said}");
 
     let folder = tempfile::tempdir().unwrap();
     let alone = played_alone(folder.path());
-    let address = nats.url.trim_start_matches("nats://").to_owned();
-    let url = format!("nats://lab:secret@{address}");
+    let url = format!("nats://lab:secret@{}", nats.server.address());
     let mut takes = nats.listener("lagometer.sweeps.*.take");
     let mut sweep = lagometer(&SWEPT);
     sweep.args(["--nats", &url]).current_dir(folder.path());
@@ -232,13 +214,12 @@ fn a_server_that_goes_away_is_waited_for_and_a_user_without_a_password_is_refuse
         message(&mut takes);
     }
     nats.server.kill();
-    let port = address.rsplit(':').next().unwrap().parse().unwrap();
-    let nats = Nats::start_in(nats.folder, port, settings).unwrap();
+    nats.server.start_again();
     let swept = sweep.output();
     let said = text(&swept.stderr);
     assert!(swept.status.success(), "{said}");
     assert!(said.contains("lost NATS at "), "{said}");
     assert!(!said.contains("secret"), "{said}");
     assert!(findings(&swept.stdout) == alone, "{said}");
-    drop((worker, nats));
+    drop(worker);
 }

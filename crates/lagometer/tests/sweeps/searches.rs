@@ -1,6 +1,5 @@
 //! Searches over a real NATS server: `tune --nats` finds what one machine does.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::thread;
@@ -8,7 +7,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::{Nats, Running, failure, findings, lagometer, message, text};
+use crate::support::{
+    Nats, Running, failure, findings, lagometer, message, played_with_a_worker_killed, text,
+};
 use crate::{EXPERIMENT, write_experiment};
 
 /// A lane with settings and a message size of its own, that no preset has.
@@ -70,39 +71,20 @@ fn a_search_whose_worker_is_killed_is_the_document_of_one_machine() {
     let folder = tempfile::tempdir().unwrap();
     let alone = searched_alone(folder.path());
 
-    let mut takes = nats.listener("lagometer.sweeps.*.take");
-    let mut first = nats.worker();
-    let searched = search(folder.path(), &["--nats", &nats.url]);
-    // It asks before it plays: so it is killed while it has a play that it never brings.
-    let mut last = String::new();
-    for _ in 0..30 {
-        (_, last) = message(&mut takes);
-    }
-    first.kill();
-    let last: Value = serde_json::from_str(&last).unwrap();
-    let killed = last["worker"].as_str().unwrap();
-    let others = [nats.worker(), nats.worker()];
-    let searched = searched.output();
+    let searched =
+        played_with_a_worker_killed(&nats, 30, || search(folder.path(), &["--nats", nats.url()]));
     let said = text(&searched.stderr);
-    assert!(searched.status.success(), "{said}");
-    let silent = format!("worker {killed} is silent; ");
-    assert_eq!(said.matches(&silent).count(), 1, "{said}");
-    let came = said.lines().filter_map(|line| line.split_once(" plays: "));
-    let workers: BTreeSet<&str> = came.map(|(worker, _)| worker).collect();
-    assert_eq!(workers.len(), 3, "{said}");
     assert!(findings(&searched.stdout) == alone, "{said}");
-    drop(others);
 }
 
 #[test]
 fn a_search_goes_on_from_its_state_on_workers_and_after_its_server_was_away() {
-    let settings = "jetstream { store_dir: \"STORE\" }";
-    let Some(mut nats) = Nats::start(-1, settings) else {
+    let Some(mut nats) = Nats::with_jetstream() else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
     let alone = searched_alone(folder.path());
-    let more = ["--state", "search.state", "--nats", &nats.url];
+    let more = ["--state", "search.state", "--nats", nats.url()];
     let state = folder.path().join("search.state");
 
     let _worker = nats.worker();
@@ -124,15 +106,13 @@ fn a_search_goes_on_from_its_state_on_workers_and_after_its_server_was_away() {
     }
     nats.server.kill();
     thread::sleep(Duration::from_secs(2));
-    let port = nats.url.rsplit(':').next().unwrap().parse().unwrap();
-    let nats = Nats::start_in(nats.folder, port, settings).unwrap();
+    nats.server.start_again();
     let searched = searched.output();
     let said = text(&searched.stderr);
     assert!(searched.status.success(), "{said}");
     assert!(said.contains(&format!("{kept} plays are known")), "{said}");
     assert!(said.contains("lost NATS at "), "{said}");
     assert!(findings(&searched.stdout) == alone, "{said}");
-    drop(nats);
 }
 
 fn interrupt(running: &mut Running) {

@@ -1,13 +1,16 @@
 //! A NATS server, programs that end with their test, and what they say.
 
-use std::fs;
+use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+
+use crate::nats_server::NatsServer;
 
 /// The longest that a test waits for anything.
 const PATIENT: Duration = Duration::from_secs(90);
@@ -73,74 +76,49 @@ impl Drop for Running {
     }
 }
 
-/// A NATS server of the test's own.
+/// A NATS server in a folder of its own, and who comes to it.
 pub(crate) struct Nats {
-    pub(crate) server: Running,
-    pub(crate) url: String,
-    pub(crate) folder: tempfile::TempDir,
+    pub(crate) server: NatsServer,
+    _folder: tempfile::TempDir,
 }
 
 impl Nats {
-    /// Starts one; `None` where there is none to start. `port` is -1 for any.
-    pub(crate) fn start(port: i32, settings: &str) -> Option<Self> {
-        Self::start_in(tempfile::tempdir().unwrap(), port, settings)
+    /// Starts one; `None` where there is none to start.
+    pub(crate) fn with_jetstream() -> Option<Self> {
+        Self::with("")
     }
 
-    pub(crate) fn start_in(folder: tempfile::TempDir, port: i32, settings: &str) -> Option<Self> {
-        let path = |name: &str| folder.path().join(name).display().to_string();
-        let config = format!(
-            "listen: \"127.0.0.1:{port}\"\nports_file_dir: \"{}\"\n{settings}\n",
-            path("")
-        );
-        let config = config.replace("STORE", &path("store"));
-        fs::write(path("nats.conf"), config).unwrap();
-        let mut command = Command::new("nats-server");
-        command.args(["-c", &path("nats.conf"), "-l", &path("nats.log")]);
-        let started = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-        let server = match started {
-            Ok(server) => Running(server),
-            Err(why) => {
-                let needed = std::env::var_os("LAGOMETER_REQUIRE_NATS").is_some();
-                assert!(
-                    !needed,
-                    "LAGOMETER_REQUIRE_NATS is set, but nats-server: {why}"
-                );
-                eprintln!("skipped: nats-server: {why}");
-                return None;
-            }
-        };
-        let ports = path(&format!("nats-server_{}.ports", server.0.id()));
-        let until = Instant::now() + PATIENT;
-        let url = loop {
-            let written = fs::read_to_string(&ports).unwrap_or_default();
-            if let Ok(ports) = serde_json::from_str::<Value>(&written) {
-                break ports["nats"][0].as_str().unwrap().to_owned();
-            }
-            let log = fs::read_to_string(path("nats.log")).unwrap_or_default();
-            assert!(Instant::now() < until, "nats-server does not start: {log}");
-            thread::sleep(Duration::from_millis(20));
-        };
+    /// Starts one with `JetStream` and more settings.
+    pub(crate) fn with(more: &str) -> Option<Self> {
+        Self::of(|folder| NatsServer::start_with(folder, "", more))
+    }
+
+    pub(crate) fn without_jetstream() -> Option<Self> {
+        Self::of(|folder| NatsServer::configured(folder, ""))
+    }
+
+    fn of(start: impl FnOnce(PathBuf) -> Option<NatsServer>) -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let server = start(folder.path().to_owned())?;
         Some(Self {
             server,
-            url,
-            folder,
+            _folder: folder,
         })
     }
 
-    pub(crate) fn with_jetstream() -> Option<Self> {
-        Self::start(-1, "jetstream { store_dir: \"STORE\" }")
+    pub(crate) fn url(&self) -> &str {
+        &self.server.url
     }
 
     pub(crate) fn worker(&self) -> Running {
-        let arguments = ["worker", "--nats", &self.url, "--threads", "1"];
+        let arguments = ["worker", "--nats", self.url(), "--threads", "1"];
         Running::start(lagometer(&arguments))
     }
 
     /// Somebody who speaks the protocol of NATS line by line, subscribed to a subject.
     /// Servers that know no users let anybody in.
     pub(crate) fn listener(&self, subject: &str) -> BufReader<TcpStream> {
-        let address = self.url.trim_start_matches("nats://");
-        let mut stream = TcpStream::connect(address).unwrap();
+        let mut stream = TcpStream::connect(self.server.address()).unwrap();
         stream.set_read_timeout(Some(PATIENT)).unwrap();
         let connect = r#"{"verbose":false,"user":"lab","pass":"secret"}"#;
         let subscribe = format!("CONNECT {connect}\r\nSUB {subject} 1\r\nPING\r\n");
@@ -149,6 +127,33 @@ impl Nats {
         while line(&mut stream) != "PONG" {}
         stream
     }
+}
+
+/// What comes of a sweep whose first worker is killed once it has asked for so many jobs, and
+/// two others come.
+pub(crate) fn played_with_a_worker_killed(
+    nats: &Nats,
+    jobs: usize,
+    start: impl FnOnce() -> Running,
+) -> Output {
+    let mut takes = nats.listener("lagometer.sweeps.*.take");
+    let mut first = nats.worker();
+    let sweep = start();
+    // It asks before it plays: so it is killed while it has a job that it never brings.
+    let last = (0..jobs).map(|_| message(&mut takes).1).last().unwrap();
+    first.kill();
+    let last: Value = serde_json::from_str(&last).unwrap();
+    let killed = last["worker"].as_str().unwrap();
+    let _others = [nats.worker(), nats.worker()];
+    let played = sweep.output();
+    let said = text(&played.stderr);
+    assert!(played.status.success(), "{said}");
+    let silent = format!("worker {killed} is silent; ");
+    assert_eq!(said.matches(&silent).count(), 1, "{said}");
+    let came = said.lines().filter_map(|line| line.split_once(" plays: "));
+    let workers: BTreeSet<&str> = came.map(|(worker, _)| worker).collect();
+    assert_eq!(workers.len(), 3, "{said}");
+    played
 }
 
 pub(crate) fn line(stream: &mut BufReader<TcpStream>) -> String {
