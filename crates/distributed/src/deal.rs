@@ -13,11 +13,18 @@ use lagometer_lab::OwnLane;
 use lagometer_lab::saved::SavedSeed;
 use thiserror::Error;
 
-use crate::message::{Brought, Job, unpack};
+use crate::message::{Brought, Job, printable, unpack};
 use crate::parts::{Gathered, Part};
 
 /// Findings of one job that were nonsense before the sweep gives up.
 const MOST_BAD: usize = 3;
+
+/// Attempts of one job whose parts are kept: more than a queue gives it away, where workers
+/// are what they say.
+const MOST_ATTEMPTS: usize = 64;
+
+/// Workers that are told apart.
+const MOST_WORKERS: usize = 10_000;
 
 /// A worker that says nothing for so long is silent by the coordinator's account of who
 /// plays: two of its hellos, one every 3 s, did not come. It is less than the queue waits
@@ -179,6 +186,10 @@ impl Deal {
             return Ok(Given::Nothing);
         };
         let attempt = part.head.attempt.clone();
+        if job.attempts.len() >= MOST_ATTEMPTS && !job.attempts.contains_key(&attempt) {
+            // Its parts come again where it was a worker's.
+            job.attempts.pop_first();
+        }
         let gathered = job.attempts.entry(attempt.clone()).or_default();
         let Some(bytes) = gathered.add(part) else {
             return Ok(Given::Nothing);
@@ -190,7 +201,7 @@ impl Deal {
                 Ok(Given::Found { saved, played })
             }
             Ok(Brought::Failed(why)) => {
-                let play = job.task.described();
+                let (play, why) = (job.task.described(), printable(&why));
                 Err(BadAttempt::Failed { play, why })
             }
             Err(why) => {
@@ -199,6 +210,7 @@ impl Deal {
                 if job.bad < MOST_BAD {
                     return Ok(Given::Nothing);
                 }
+                let (attempt, why) = (printable(&attempt), printable(&why));
                 let play = job.task.described();
                 Err(BadAttempt::Nonsense { play, attempt, why })
             }
@@ -219,6 +231,9 @@ impl Deal {
 
     /// A worker has sent something.
     pub fn on_worker(&mut self, worker: &str, now: Duration) -> Option<WorkerEvent> {
+        if self.workers.len() >= MOST_WORKERS && !self.workers.contains_key(worker) {
+            return None;
+        }
         let before = self.workers.insert(worker.to_owned(), now);
         before
             .is_none()

@@ -29,6 +29,13 @@ pub struct Job {
     pub instead: Vec<OwnLane>,
 }
 
+/// Text of somebody else's as it may be shown on a terminal: one line, not too long.
+pub(crate) fn printable(text: &str) -> String {
+    const MOST: usize = 400;
+    let letter = |letter: char| if letter.is_control() { '?' } else { letter };
+    text.chars().take(MOST).map(letter).collect()
+}
+
 /// What a worker brings of a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

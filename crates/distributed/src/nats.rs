@@ -24,6 +24,7 @@ pub use lagometer_nats::Settings;
 use lagometer_nats::{Outages, RETRY};
 use thiserror::Error;
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 use crate::deal::BadAttempt;
 pub use coordinator::{Sweep, coordinate};
@@ -108,6 +109,16 @@ impl Connection {
             self.outages.report(&event, note);
         }
     }
+}
+
+/// How long what was said last may take to leave. A connection that is lost never says
+/// that it cannot.
+const LEAVES_WITHIN: Duration = Duration::from_secs(1);
+
+/// Has what was said leave.
+async fn flush(client: &Client) {
+    // What has not left by then is said again by whoever needs it.
+    let _ = timeout(LEAVES_WITHIN, client.flush()).await;
 }
 
 /// Connects; waits as long as the settings say while no server is there.

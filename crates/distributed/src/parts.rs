@@ -2,6 +2,8 @@
 //!
 //! A part is a line of JSON, which says whose it is and which, and bytes.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 /// Room that the line before a part's bytes takes at most.
@@ -76,28 +78,26 @@ pub fn read(message: &[u8]) -> Option<Part<'_>> {
     })
 }
 
-/// The parts of one attempt, as far as they have come.
+/// The parts of one attempt, as far as they have come. They take as much room as they are
+/// long, however many are said to come.
 #[derive(Clone, Debug, Default)]
 pub struct Gathered {
-    parts: Vec<Option<Vec<u8>>>,
-    missing: usize,
+    of: usize,
+    parts: BTreeMap<usize, Vec<u8>>,
 }
 
 impl Gathered {
     /// Takes a part, in any order and any number of times; returns everything once it is
     /// complete. A part that speaks of another number of parts begins anew.
     pub fn add(&mut self, part: &Part<'_>) -> Option<Vec<u8>> {
-        if self.parts.len() != part.head.of {
-            self.parts = vec![None; part.head.of];
-            self.missing = part.head.of;
+        if self.of != part.head.of {
+            self.of = part.head.of;
+            self.parts.clear();
         }
-        let place = &mut self.parts[part.head.part];
-        if place.is_none() {
-            *place = Some(part.bytes.to_vec());
-            self.missing -= 1;
-        }
-        let is_complete = self.missing == 0;
-        is_complete.then(|| self.parts.iter().flatten().flatten().copied().collect())
+        let place = self.parts.entry(part.head.part);
+        place.or_insert_with(|| part.bytes.to_vec());
+        let is_complete = self.parts.len() == self.of;
+        is_complete.then(|| self.parts.values().flatten().copied().collect())
     }
 }
 
@@ -130,6 +130,20 @@ mod tests {
         fn anything_else_is_no_part(message in proptest::collection::vec(any::<u8>(), 0..200)) {
             prop_assert_eq!(read(&message), None);
         }
+    }
+
+    #[test]
+    fn what_is_said_to_come_takes_no_room() {
+        let bytes = &b"a"[..];
+        let head = Head {
+            attempt: "w/1".to_owned(),
+            number: 0,
+            part: MOST_PARTS - 1,
+            of: MOST_PARTS,
+        };
+        let mut gathered = Gathered::default();
+        assert_eq!(gathered.add(&Part { head, bytes }), None);
+        assert_eq!(gathered.parts.len(), 1);
     }
 
     #[test]

@@ -162,6 +162,14 @@ pub enum ResolveError {
         /// What does not pass.
         too_large: TooLarge,
     },
+    /// Lanes in place of an experiment's are not as an experiment's may be.
+    #[error("`{key}`: {why}")]
+    Lanes {
+        /// The key that is wrong.
+        key: &'static str,
+        /// What is wrong with it.
+        why: String,
+    },
     /// Every lane needs another testbed.
     #[error("no lane of this experiment can run here: {why}")]
     NothingToRun {
@@ -303,6 +311,9 @@ impl Resolved {
         experiment.lanes.clear();
         experiment.presets.clear();
         experiment.own_lanes = lanes;
+        experiment
+            .check()
+            .map_err(|(key, why)| ResolveError::Lanes { key, why })?;
         let (lanes, unrunnable) = some_of(lanes_of(&experiment, &self.cross, testbed)?)?;
         Ok(Self {
             experiment,

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use lagometer_lab::bundle::Recipe;
 use lagometer_lab::saved::SavedSeed;
-use lagometer_lab::{Experiment, LaneRun, RunContext, RunOptions, SeedRun, play, resolve};
+use lagometer_lab::{Experiment, LaneRun, OwnLane, RunContext, RunOptions, SeedRun, play, resolve};
 use lagometer_results::{Document, Host};
 use lagometer_testbed::Testbed;
 use lagometer_tune::search::Extent;
@@ -160,6 +160,20 @@ fn who_reads_what_is_written_of_lanes_and_networks_finds_what_threads_find() {
     assert_eq!(plays, others);
     let lanes: Vec<&str> = here.lanes.iter().map(|lane| lane.lane.as_str()).collect();
     assert!(lanes.contains(&"small-from-others on cable"), "{lanes:?}");
+}
+
+#[test]
+fn lanes_that_no_experiment_may_have_are_refused() {
+    let network = &networks()[0].resolved;
+    let refused = |lane: &str| {
+        let lane: OwnLane = toml::from_str(lane).unwrap();
+        let why = network.with_lanes(vec![lane], Testbed::Sim).unwrap_err();
+        why.to_string()
+    };
+    let too_long = refused("transport = \"kcp\"\nsize = \"1000000 MB\"");
+    assert!(too_long.starts_with("`size`: "), "{too_long}");
+    let unknown = refused("name = \"x\"\ntransport = \"no-such\"");
+    assert!(unknown.starts_with("lane `x`: "), "{unknown}");
 }
 
 #[test]

@@ -13,12 +13,12 @@ use futures_util::{StreamExt as _, TryStreamExt as _};
 use lagometer_lab::SeedRun;
 use lagometer_lab::bundle::Recipe;
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 use super::play_queue::PlayQueue;
-use super::{ACK_WAIT, Connection, Error, Settings, beside_own_thread, connect};
+use super::{ACK_WAIT, Connection, Error, Settings, beside_own_thread, connect, flush};
 use crate::deal::{Deal, Given, SILENT, Task, WorkerEvent};
-use crate::message::{Hello, Progress, Take};
+use crate::message::{Hello, Progress, Take, printable};
 use crate::parts::{cut, read};
 
 /// How often is looked whether to stop, and whether workers are silent.
@@ -49,6 +49,9 @@ pub struct Sweep<'a> {
     pub recipes: &'a [Recipe],
 }
 
+/// How long the end of a sweep may take to be cleared away.
+const CLEARS_WITHIN: Duration = Duration::from_secs(3);
+
 /// Has workers play what `drive` asks for, and returns what that makes of it.
 ///
 /// `progress` is called with virtual time that was played, `note` lines for who watches.
@@ -71,7 +74,8 @@ pub fn coordinate<T>(
         let connection = connect(settings, note, stop).await?;
         let mut coordinator = Coordinator::new(connection, sweep, end.found)?;
         let played = coordinator.play(end.tasks, progress, note, stop).await;
-        coordinator.clear_away().await;
+        // Where the server is away, a later sweep clears away.
+        let _ = timeout(CLEARS_WITHIN, coordinator.clear_away()).await;
         played
     };
     beside_own_thread(coordinates, move || drive(&mut queue))
@@ -337,10 +341,13 @@ impl Coordinator {
         let workers = self.deal.workers();
         for each in events {
             note(&match each {
-                WorkerEvent::Joined(name) => format!("worker {name} plays: {workers} in all"),
-                WorkerEvent::Silent(name) => {
-                    format!("worker {name} is silent; what it had goes to others: {workers} in all")
+                WorkerEvent::Joined(name) => {
+                    format!("worker {} plays: {workers} in all", printable(&name))
                 }
+                WorkerEvent::Silent(name) => format!(
+                    "worker {} is silent; what it had goes to others: {workers} in all",
+                    printable(&name)
+                ),
             });
         }
     }
@@ -389,7 +396,7 @@ impl Coordinator {
         }
         let own = names.stream_of(&self.id);
         let _ = self.jetstream.delete_stream(own).await;
-        let _ = self.connection.client.flush().await;
+        flush(&self.connection.client).await;
     }
 
     /// Clears away the streams of coordinators that were killed.

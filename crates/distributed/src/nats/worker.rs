@@ -14,14 +14,14 @@ use futures_util::StreamExt as _;
 use futures_util::future::{Either, select, try_join_all};
 use lagometer_lab::bundle::Recipe;
 use lagometer_lab::saved::SavedSeed;
-use lagometer_lab::{Resolved, RunOptions, play};
+use lagometer_lab::{ResolveError, Resolved, RunOptions, play};
 use lagometer_testbed::Testbed;
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
 use super::names::PULL;
-use super::{ACK_WAIT, Connection, Error, RETRY, Settings, connect, on_own_thread};
-use crate::message::{Brought, Hello, Job, Progress, Take, pack};
+use super::{ACK_WAIT, Connection, Error, RETRY, Settings, connect, flush, on_own_thread};
+use crate::message::{Brought, Hello, Job, Progress, Take, pack, printable};
 use crate::parts::{Gathered, cut, read};
 
 /// How often a worker says how far it is, and that it still plays.
@@ -40,7 +40,7 @@ const MOST_GIVEN: i64 = 20;
 const TRIES: usize = 5;
 
 /// Recipes that are kept: the networks of a search take turns.
-const RECIPES: usize = 16;
+const RECIPES: usize = 64;
 
 /// A worker.
 #[derive(Clone, Copy, Debug)]
@@ -104,7 +104,7 @@ pub fn work(
             shift.played.get()
         ));
         // What was given back leaves before the connection ends.
-        let _ = shift.client.flush().await;
+        flush(&shift.client).await;
         Ok(())
     })
 }
@@ -128,8 +128,21 @@ struct Shift<'a> {
     stop: &'static AtomicBool,
 }
 
-fn unfit(why: impl std::fmt::Display) -> Error {
-    Error::Unfit(why.to_string())
+/// What is known of what a job plays.
+enum Found {
+    Plays(Arc<Resolved>),
+    /// It cannot be read just now.
+    NotNow,
+    /// Nobody can play it.
+    Never(String),
+}
+
+/// Why something is not played: this worker cannot, or nobody can.
+fn not_played(why: ResolveError) -> Result<Found, Error> {
+    match why {
+        ResolveError::NothingToRun { why } => Err(Error::Unfit(printable(&why))),
+        why => Ok(Found::Never(why.to_string())),
+    }
 }
 
 /// Whether a job is to be played.
@@ -195,6 +208,7 @@ impl Shift<'_> {
                 && self.attempts.get() == 0
             {
                 let ours = self.version.clone();
+                let theirs = printable(&theirs);
                 return Err(Error::Version { theirs, ours });
             }
             sleep(HELLO).await;
@@ -249,14 +263,19 @@ impl Shift<'_> {
             return Ok(());
         }
         let resolved = match self.resolved(&job).await {
-            Ok(Some(resolved)) => resolved,
-            Ok(None) => {
+            Ok(Found::Plays(resolved)) => resolved,
+            Ok(Found::NotNow) => {
                 end(AckKind::Nak(Some(RETRY))).await;
+                return Ok(());
+            }
+            Ok(Found::Never(why)) => {
+                let turn = self.bring(&job, &Brought::Failed(why)).await;
+                end(turn).await;
                 return Ok(());
             }
             Err(why) => {
                 end(AckKind::Nak(None)).await;
-                let _ = self.client.flush().await;
+                flush(&self.client).await;
                 return Err(why);
             }
         };
@@ -290,47 +309,60 @@ impl Shift<'_> {
         }
     }
 
-    /// What the job plays; `None` where it cannot be read just now.
-    async fn resolved(&self, job: &Job) -> Result<Option<Arc<Resolved>>, Error> {
-        let Some(mut resolved) = self.of_recipe(job).await? else {
-            return Ok(None);
+    /// What the job plays.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unfit`] where this worker lacks a lane of it, and another may not.
+    async fn resolved(&self, job: &Job) -> Result<Found, Error> {
+        let mut resolved = match self.of_recipe(job).await? {
+            Found::Plays(resolved) => resolved,
+            other => return Ok(other),
         };
         if !job.instead.is_empty() {
-            let with_lanes = resolved.with_lanes(job.instead.clone(), Testbed::Sim);
-            resolved = Arc::new(with_lanes.map_err(unfit)?);
+            resolved = match resolved.with_lanes(job.instead.clone(), Testbed::Sim) {
+                Ok(resolved) => Arc::new(resolved),
+                Err(why) => return not_played(why),
+            };
         }
         let lanes = resolved.lanes.iter().map(|lane| &lane.name);
-        if !lanes.clone().eq(&job.lanes) {
-            let lacks = job
-                .lanes
-                .iter()
-                .filter(|lane| !lanes.clone().any(|it| it == *lane));
-            let lacks: Vec<&str> = lacks.map(String::as_str).collect();
-            return Err(Error::Unfit(format!(
-                "the coordinator plays other lanes (this build lacks {})",
-                lacks.join(", ")
-            )));
+        if lanes.clone().eq(&job.lanes) {
+            return Ok(Found::Plays(resolved));
         }
-        Ok(Some(resolved))
+        let is_lacked = |lane: &&String| !lanes.clone().any(|it| it == *lane);
+        let lacked: Vec<String> = job.lanes.iter().filter(is_lacked).cloned().collect();
+        if lacked.is_empty() {
+            return Ok(Found::Never("it has other lanes than it says".to_owned()));
+        }
+        Err(Error::Unfit(printable(&format!(
+            "the coordinator plays other lanes (this build lacks {})",
+            lacked.join(", ")
+        ))))
     }
 
     /// What the job's recipe plays, which is kept for the next.
-    async fn of_recipe(&self, job: &Job) -> Result<Option<Arc<Resolved>>, Error> {
+    async fn of_recipe(&self, job: &Job) -> Result<Found, Error> {
         let key = (job.sweep.clone(), job.recipe);
         if let Some(resolved) = self.recipes.borrow().get(&key) {
-            return Ok(Some(Arc::clone(resolved)));
+            return Ok(Found::Plays(Arc::clone(resolved)));
         }
         let Some(bytes) = self.recipe(&job.sweep, job.recipe).await else {
-            return Ok(None);
+            return Ok(Found::NotNow);
         };
-        let recipe = Recipe::from_bytes(&bytes).map_err(unfit)?;
-        let resolved = Arc::new(recipe.resolve(Testbed::Sim).map_err(unfit)?);
+        let recipe = match Recipe::from_bytes(&bytes) {
+            Ok(recipe) => recipe,
+            Err(why) => return Ok(Found::Never(why.to_string())),
+        };
+        let resolved = match recipe.resolve(Testbed::Sim) {
+            Ok(resolved) => Arc::new(resolved),
+            Err(why) => return not_played(why),
+        };
         let mut recipes = self.recipes.borrow_mut();
         if recipes.len() >= RECIPES {
             recipes.clear();
         }
         recipes.insert(key, Arc::clone(&resolved));
-        Ok(Some(resolved))
+        Ok(Found::Plays(resolved))
     }
 
     async fn recipe(&self, sweep: &str, recipe: usize) -> Option<Vec<u8>> {

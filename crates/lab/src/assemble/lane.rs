@@ -222,11 +222,14 @@ pub(super) fn seed_cost(resolved: &Resolved, outcome: &LaneOutcome) -> Option<Se
 /// Bytes on the wire over the payload of all messages that were handed to the
 /// transport at both ends; nothing where none was.
 pub(super) fn overhead(outcomes: &[&LaneOutcome]) -> Option<f64> {
-    let sum = |of: fn(&LaneOutcome) -> u64| outcomes.iter().map(|outcome| of(outcome)).sum::<u64>();
+    let sum = |of: fn(&LaneOutcome) -> u64| {
+        let each = outcomes.iter().map(|outcome| of(outcome));
+        each.fold(0, u64::saturating_add)
+    };
     let payload_bytes = sum(|outcome| outcome.payload_bytes);
     // What is sent while the last echoes are waited for is no game's: how long that is
     // hangs on what was lost last.
-    let bytes = sum(|outcome| outcome.wire.play.up + outcome.wire.play.down);
+    let bytes = sum(|outcome| outcome.wire.play.up.saturating_add(outcome.wire.play.down));
     (payload_bytes > 0).then(|| bytes as f64 / payload_bytes as f64)
 }
 

@@ -42,7 +42,7 @@ impl ResolveError {
                 names.into_iter().find_map(|name| cross(name, "rate"))
             }
             Self::TooLarge { too_large, .. } => cross(&too_large.name, "size"),
-            Self::NotOverARealPath { .. } | Self::NothingToRun { .. } => None,
+            Self::NotOverARealPath { .. } | Self::NothingToRun { .. } | Self::Lanes { .. } => None,
         }
     }
 }

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lagometer_distributed::Task;
 use lagometer_distributed::nats::{self, PlayQueue, Sweep, Worker};
 use lagometer_lab::bundle::Recipe;
 use lagometer_lab::{Resolved, RunOptions, SeedRun};
-use lagometer_nats::Settings;
+use lagometer_nats::{Error as NatsError, Settings};
 
 use super::run::{play_of_a_seed, processors};
 use crate::cli::{NatsArguments, NatsUser, WorkerArguments};
@@ -43,7 +43,14 @@ impl Reached<'_> {
         let wait = self.arguments.wait.duration();
         let settings = settings(self.urls, &self.arguments.user, wait);
         let driven = nats::coordinate(&settings, &sweep, self.progress, &say, self.stop, drive);
-        driven.map_err(failure)
+        driven.map_err(|why| match why {
+            nats::Error::Nats(NatsError::Unreachable { .. })
+                if self.stop.load(Ordering::Relaxed) =>
+            {
+                Failure::Interrupted("stopped before NATS was there".to_owned())
+            }
+            why => failure(why),
+        })
     }
 
     /// Has workers play every seed of a run.

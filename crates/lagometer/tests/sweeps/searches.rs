@@ -115,6 +115,31 @@ fn a_search_goes_on_from_its_state_on_workers_and_after_its_server_was_away() {
     assert!(findings(&searched.stdout) == alone, "{said}");
 }
 
+#[test]
+fn who_is_stopped_while_the_server_is_away_ends() {
+    let Some(mut nats) = Nats::with_jetstream() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    write_search(folder.path());
+    let mut takes = nats.listener("lagometer.sweeps.*.take");
+    let mut worker = nats.worker();
+    let more = ["--state", "search.state", "--nats", nats.url()];
+    let mut searched = search(folder.path(), &more);
+    for _ in 0..10 {
+        message(&mut takes);
+    }
+    nats.server.kill();
+    for running in [&mut searched, &mut worker] {
+        interrupt(running);
+    }
+    let (searched, worker) = (searched.output(), worker.output());
+    let said = text(&searched.stderr);
+    assert_eq!(searched.status.code(), Some(130), "{said}");
+    assert!(said.contains("the same command goes on from"), "{said}");
+    assert!(worker.status.success(), "{}", text(&worker.stderr));
+}
+
 fn interrupt(running: &mut Running) {
     let id = rustix::process::Pid::from_child(&running.0);
     rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
