@@ -53,8 +53,8 @@ const PLAYED: [&str; 9] = [
 ];
 
 /// The world that two workers play over NATS, and what was said on the way, which is handed to
-/// `hear` line by line.
-fn play(nats: &NatsServer, each: &str, mut hear: impl FnMut(&str)) -> (Value, String) {
+/// `on_line` line by line.
+fn play(nats: &NatsServer, each: &str, mut on_line: impl FnMut(&str)) -> (Value, String) {
     let gateway = Gateway::start(&[], "");
     let [servers, clients, _] = gateway.place.addresses.map(|it| it.to_string());
     let mut coordinator = world(&PLAYED)
@@ -73,7 +73,7 @@ fn play(nats: &NatsServer, each: &str, mut hear: impl FnMut(&str)) -> (Value, St
     let mut said = String::new();
     for line in BufReader::new(coordinator.stderr.take().unwrap()).lines() {
         let line = line.unwrap();
-        hear(&line);
+        on_line(&line);
         said += &line;
         said.push('\n');
     }
@@ -192,12 +192,52 @@ fn who_is_not_found_over_nats_is_said_in_a_line() {
     let said = BufReader::new(coordinator.stderr.take().unwrap()).lines();
     let mut said = said.map(Result::unwrap);
     assert!(said.any(|line| line.contains("waiting over NATS at nats://")));
+    let second = ends(world(&shared).args(gateway).args(["--nats", &nats.url]));
+    is(
+        second,
+        3,
+        "a coordinator with this secret and prefix is there already",
+    );
     let other = ends(world(&join).env("LAGOMETER_SECRET", "known to nobody else"));
     coordinator.kill().unwrap();
     coordinator.wait().unwrap();
     is(other, 3, "no coordinator with this secret");
     let missed = ends(world(&shared).args(gateway).args(["--nats", &nats.url]));
     is(missed, 3, "0 of 2 workers came within");
+}
+
+#[test]
+fn who_may_not_use_the_subjects_is_told_which_and_who_is_to_join_how() {
+    let folder = tempfile::tempdir().unwrap();
+    let users = "authorization { users: [\
+                 { user: sweeps, password: a, permissions: { \
+                 publish: [\"team-a.sweeps.>\"], subscribe: [\"team-a.sweeps.>\", \"_INBOX.>\"] } }, \
+                 { user: all, password: b } ] }";
+    let nats = NatsServer::configured(folder.path().join("nats"), users);
+    let Some(nats) = nats else {
+        return;
+    };
+    let coordinate = |user: &str| {
+        let url = format!("nats://{user}@{}", nats.address());
+        let mut command = world(&["single", "--workers", "2", "--no-html", "--wait", "1s"]);
+        command.args(["--gateway", "127.0.0.1:1", "--nats", &url]);
+        command.args(["--nats-prefix", "team-a"]);
+        let output = command.env_remove("LAGOMETER_SECRET").output().unwrap();
+        assert_eq!(output.status.code(), Some(3), "{}", text(&output));
+        text(&output)
+    };
+    let refused = coordinate("sweeps:a");
+    assert!(
+        refused.contains("nothing that is sent to `team-a.streams."),
+        "{refused}"
+    );
+    let waited = coordinate("all:b");
+    let join = format!(
+        "world --join --nats nats://{} --nats-prefix team-a",
+        nats.address()
+    );
+    assert!(waited.contains(&join), "{waited}");
+    assert!(waited.contains("0 of 2 workers came"), "{waited}");
 }
 
 fn text(output: &Output) -> String {

@@ -2,13 +2,18 @@
 
 use async_nats::Event;
 
-/// Says when NATS is lost, and when it is back.
+/// Says when NATS is lost, and when it is back, and what its servers complain of.
 #[derive(Clone, Debug)]
 pub struct Outages {
     /// Where it is, without passwords.
     urls: String,
     is_lost: bool,
+    /// Complaints of its servers that were passed on.
+    said: usize,
 }
+
+/// Complaints that are passed on; then they are known.
+const MOST_SAID: usize = 8;
 
 impl Outages {
     /// Of a connection with the servers at `urls`, which is there.
@@ -17,6 +22,7 @@ impl Outages {
         Self {
             urls,
             is_lost: false,
+            said: 0,
         }
     }
 
@@ -30,6 +36,10 @@ impl Outages {
             Event::Connected if self.is_lost => {
                 self.is_lost = false;
                 note(&format!("NATS at {} is back", self.urls));
+            }
+            Event::ServerError(why) if self.said < MOST_SAID => {
+                self.said += 1;
+                note(&format!("NATS at {} says: {why}", self.urls));
             }
             _ => {}
         }

@@ -11,34 +11,39 @@
 //! | `streams.SERVICE.STREAM.out` | the forwarder: what the server says |
 //!
 //! NATS delivers at most once, so pieces are numbered, and a stream of which one is missing
-//! ends, as a TCP connection does that breaks. So it does where the other end is gone: NATS
-//! says so of what nobody hears, and each end says something every half second. Whoever may use the subjects may read what is
-//! carried and put something in: it is for the protocol to notice, as it is over a network.
+//! ends, as a TCP connection does that breaks; so do all when NATS is lost, and one where the
+//! other end is gone: NATS says so of what nobody receives, and each end sends something every
+//! half second. Whoever may use the subjects may read what is carried and put something in:
+//! it is for the protocol to notice, as it is over a network.
 
 mod pieces;
 
 use std::future::pending;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use async_nats::{Client, Message, StatusCode, Subscriber};
+use async_nats::{Client, Event, Message, StatusCode, Subscriber};
 use futures_util::StreamExt as _;
 use thiserror::Error;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::{Connection, Outages, Settings, connect};
 use pieces::{MOST_BYTES, Numbered, Ordered, Piece};
 
-/// Streams that one end carries at once; who comes then is not led on.
-const MOST_STREAMS: usize = 4096;
+/// Streams of an entrance at once; who comes then is not led on.
+const MOST_OF_AN_ENTRANCE: usize = 16;
+
+/// How long it may take until what is sent to a subject is received.
+const RECEIVED_WITHIN: Duration = Duration::from_secs(2);
 
 /// How long the other end may take to let a stream begin.
 const OPENS_WITHIN: Duration = Duration::from_secs(5);
@@ -61,13 +66,21 @@ pub enum Error {
     /// NATS cannot be reached.
     #[error(transparent)]
     Nats(#[from] crate::Error),
-    /// Nothing can be asked of the connection.
-    #[error("NATS at {urls} does not let this user in on a subject: {why}")]
-    Subject {
-        /// Where it is.
+    /// Nobody receives what is sent to a subject.
+    #[error(
+        "nothing that is sent to `{subject}` is received at {urls}: its user may have to be let publish and subscribe to `{subject}` and all beside it, and to `_INBOX.>`"
+    )]
+    NotReceived {
+        /// Where NATS is.
         urls: String,
-        /// What the client says.
-        why: String,
+        /// The subject.
+        subject: String,
+    },
+    /// Somebody else leads to a server by the same name.
+    #[error("somebody at {urls} leads to another server by the same name")]
+    Taken {
+        /// Where NATS is.
+        urls: String,
     },
     /// The system gives no thread or socket.
     #[error("streams over NATS need a thread and a socket: {0}")]
@@ -82,18 +95,20 @@ pub struct Forwarder {
 }
 
 impl Forwarder {
-    /// Lets whoever comes to `service` come to the server at `to`.
+    /// Lets whoever comes to `service` come to the server at `to`, at most `most` at once.
     ///
     /// `service` is a word of letters, digits, `-` and `_`. `note` is given lines on what
     /// becomes of NATS; it is waited for until `stop` becomes true.
     ///
     /// # Errors
     ///
-    /// [`enum@Error`] where NATS is not there in time.
+    /// [`enum@Error`] where NATS is not there in time, its user may not use the subjects, or
+    /// somebody forwards the service already.
     pub fn start(
         settings: &Settings,
         service: &str,
         to: SocketAddr,
+        most: usize,
         note: fn(&str),
         stop: &AtomicBool,
     ) -> Result<Self, Error> {
@@ -101,14 +116,14 @@ impl Forwarder {
         let runtime = runtime()?;
         let (connection, mut opened) = runtime.block_on(async {
             let connection = connect(settings, &note, stop).await?;
-            let opened = subscribed(&connection, subjects.open()).await?;
+            let opened = alone_at(&connection, &subjects).await?;
             Ok::<_, Error>((connection, opened))
         })?;
         let urls = connection.urls.clone();
-        let carrier = Carrier::start(runtime, connection, note, async move |client, streams| {
+        let carrier = Carrier::start(runtime, connection, note, async move |trunk, streams| {
             while let Some(open) = opened.next().await {
-                if has_room(streams) {
-                    streams.spawn(lead_on(client.clone(), subjects.clone(), open, to));
+                if has_room(streams, most) {
+                    streams.spawn(lead_on(trunk.clone(), subjects.clone(), open, to));
                 }
             }
         })?;
@@ -154,11 +169,11 @@ impl Entrance {
             Ok::<_, Error>((connection, listener))
         })?;
         let (address, urls) = (listener.local_addr()?, connection.urls.clone());
-        let carrier = Carrier::start(runtime, connection, note, async move |client, streams| {
+        let carrier = Carrier::start(runtime, connection, note, async move |trunk, streams| {
             loop {
                 match listener.accept().await {
-                    Ok((socket, _)) if has_room(streams) => {
-                        streams.spawn(come(client.clone(), subjects.clone(), socket));
+                    Ok((socket, _)) if has_room(streams, MOST_OF_AN_ENTRANCE) => {
+                        streams.spawn(come(trunk.clone(), subjects.clone(), socket));
                     }
                     Ok(_) => {}
                     Err(_) => sleep(RESTS).await,
@@ -207,6 +222,14 @@ impl Subjects {
     }
 }
 
+/// What all streams of one end go through.
+#[derive(Clone, Debug)]
+struct Trunk {
+    client: Client,
+    /// NATS was lost, and with it what was on its way.
+    lost: Arc<Notify>,
+}
+
 /// The thread that carries one end's streams. It ends when this is dropped.
 #[derive(Debug)]
 struct Carrier {
@@ -223,12 +246,16 @@ impl Carrier {
         begin: F,
     ) -> io::Result<Self>
     where
-        F: AsyncFnOnce(Client, &mut JoinSet<()>) + Send + 'static,
+        F: AsyncFnOnce(Trunk, &mut JoinSet<()>) + Send + 'static,
     {
         let (end, ended) = oneshot::channel();
         let thread = std::thread::Builder::new()
             .name("nats-streams".to_owned())
-            .spawn(move || runtime.block_on(carry_all(connection, note, begin, ended)))?;
+            .spawn(move || {
+                runtime.block_on(carry_all(connection, note, begin, ended));
+                // A name that is being looked up is of no use any more.
+                runtime.shutdown_background();
+            })?;
         Ok(Self {
             end: Some(end),
             thread: Some(thread),
@@ -252,7 +279,7 @@ async fn carry_all<F>(
     begin: F,
     ended: oneshot::Receiver<()>,
 ) where
-    F: AsyncFnOnce(Client, &mut JoinSet<()>),
+    F: AsyncFnOnce(Trunk, &mut JoinSet<()>),
 {
     let Connection {
         client,
@@ -260,15 +287,23 @@ async fn carry_all<F>(
         urls,
     } = connection;
     let mut streams = JoinSet::new();
+    let lost = Arc::new(Notify::new());
     let watch = async {
         let mut outages = Outages::of(urls);
         while let Some(event) = events.recv().await {
             outages.report(&event, &note);
+            if matches!(event, Event::Disconnected) {
+                lost.notify_waiters();
+            }
         }
         pending::<()>().await;
     };
     let begin = async {
-        begin(client.clone(), &mut streams).await;
+        let trunk = Trunk {
+            client: client.clone(),
+            lost: Arc::clone(&lost),
+        };
+        begin(trunk, &mut streams).await;
         pending::<()>().await;
     };
     tokio::select! {
@@ -277,18 +312,18 @@ async fn carry_all<F>(
         () = watch => {}
         () = begin => {}
     }
-    let last = async {
+    let streams_end = async {
         while streams.join_next().await.is_some() {}
         client.flush().await
     };
     // What does not end by itself is broken off.
-    let _ = timeout(ENDS_WITHIN, last).await;
+    let _ = timeout(ENDS_WITHIN, streams_end).await;
 }
 
 /// Whether one more stream may begin, those that have ended left out.
-fn has_room(streams: &mut JoinSet<()>) -> bool {
+fn has_room(streams: &mut JoinSet<()>, most: usize) -> bool {
     while streams.try_join_next().is_some() {}
-    streams.len() < MOST_STREAMS
+    streams.len() < most
 }
 
 fn runtime() -> io::Result<Runtime> {
@@ -297,34 +332,52 @@ fn runtime() -> io::Result<Runtime> {
         .build()
 }
 
-/// Subscribes, and waits until the server knows.
-async fn subscribed(connection: &Connection, subject: String) -> Result<Subscriber, Error> {
-    let refused = |why: String| Error::Subject {
-        urls: connection.urls.clone(),
-        why,
-    };
+/// Subscribes to those who come, where nobody else does and they are received.
+async fn alone_at(connection: &Connection, subjects: &Subjects) -> Result<Subscriber, Error> {
     let client = &connection.client;
-    let subscriber = client.subscribe(subject).await;
-    let subscriber = subscriber.map_err(|why| refused(why.to_string()))?;
-    let flushed = client.flush().await;
-    flushed.map_err(|why| refused(why.to_string()))?;
-    Ok(subscriber)
+    let urls = || connection.urls.clone();
+    let not_received = || Error::NotReceived {
+        urls: urls(),
+        subject: subjects.open(),
+    };
+    let asked = client.request(subjects.open(), new_name(client).into());
+    if let Ok(Ok(_)) = timeout(RECEIVED_WITHIN, asked).await {
+        return Err(Error::Taken { urls: urls() });
+    }
+    let subscriber = client.subscribe(subjects.open()).await;
+    let mut subscriber = subscriber.map_err(|_| not_received())?;
+    // Refusals come late and to nobody: what this end sends is received, or nothing is.
+    let said = client.publish(subjects.open(), "".into()).await;
+    said.map_err(|_| not_received())?;
+    match timeout(RECEIVED_WITHIN, subscriber.next()).await {
+        Ok(Some(_)) => Ok(subscriber),
+        _ => Err(not_received()),
+    }
+}
+
+/// A name that no other stream has.
+fn new_name(client: &Client) -> String {
+    // The part of an inbox that no other has.
+    let inbox = client.new_inbox();
+    inbox.rsplit('.').next().unwrap_or(&inbox).to_owned()
 }
 
 /// Leads one that comes to the server at `to`.
-async fn lead_on(client: Client, subjects: Subjects, open: Message, to: SocketAddr) {
+async fn lead_on(trunk: Trunk, subjects: Subjects, open: Message, to: SocketAddr) {
     let (Some(reply), Some(stream)) = (open.reply, name(&open.payload)) else {
         return;
     };
+    let client = &trunk.client;
     let Ok(from) = client.subscribe(subjects.inwards(stream)).await else {
         return;
     };
     let Ok(socket) = TcpStream::connect(to).await else {
         return;
     };
-    // Once it is answered it speaks: by then this is listened to.
-    if client.flush().await.is_ok() && client.publish(reply, "".into()).await.is_ok() {
-        carry(&client, socket, subjects.outwards(stream), from).await;
+    // It speaks once it is answered, and by then this is listened to: a server takes what
+    // one connection says in its order.
+    if client.publish(reply, "".into()).await.is_ok() {
+        carry(&trunk, socket, subjects.outwards(stream), from).await;
     }
 }
 
@@ -336,27 +389,28 @@ fn name(bytes: &[u8]) -> Option<&str> {
 }
 
 /// Leads one that came to an entrance over NATS.
-async fn come(client: Client, subjects: Subjects, socket: TcpStream) {
-    // The part of an inbox that no other has.
-    let inbox = client.new_inbox();
-    let stream = inbox.rsplit('.').next().unwrap_or(&inbox).to_owned();
+async fn come(trunk: Trunk, subjects: Subjects, socket: TcpStream) {
+    let client = &trunk.client;
+    let stream = new_name(client);
     let Ok(from) = client.subscribe(subjects.outwards(&stream)).await else {
         return;
     };
     let asked = client.request(subjects.open(), stream.clone().into());
     if matches!(timeout(OPENS_WITHIN, asked).await, Ok(Ok(_))) {
-        carry(&client, socket, subjects.inwards(&stream), from).await;
+        carry(&trunk, socket, subjects.inwards(&stream), from).await;
     }
 }
 
 /// Carries what a socket says to the subject `to`, and what comes from there to it, until
 /// either ends.
-async fn carry(client: &Client, socket: TcpStream, to: String, mut from: Subscriber) {
+async fn carry(trunk: &Trunk, socket: TcpStream, to: String, mut from: Subscriber) {
+    let client = &trunk.client;
+    let lost = trunk.lost.notified();
     // Small messages are what is carried, each as soon as it can be.
     let _ = socket.set_nodelay(true);
     let (mut reader, mut writer) = socket.into_split();
-    let unheard = client.new_inbox();
-    let Ok(mut complaints) = client.subscribe(unheard.clone()).await else {
+    let unreceived = client.new_inbox();
+    let Ok(mut complaints) = client.subscribe(unreceived.clone()).await else {
         return;
     };
     let send = async {
@@ -368,7 +422,7 @@ async fn carry(client: &Client, socket: TcpStream, to: String, mut from: Subscri
                 Ok(_) => return,
                 Err(_) => numbered.pause(),
             };
-            let sent = client.publish_with_reply(to.clone(), unheard.clone(), piece.into());
+            let sent = client.publish_with_reply(to.clone(), unreceived.clone(), piece.into());
             if sent.await.is_err() {
                 return;
             }
@@ -394,6 +448,7 @@ async fn carry(client: &Client, socket: TcpStream, to: String, mut from: Subscri
         () = send => {}
         () = receive => {}
         () = complain => {}
+        () = lost => {}
     }
     // Who is gone learns nothing of it.
     let _ = client.publish(to, Numbered::END.into()).await;

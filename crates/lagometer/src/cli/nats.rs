@@ -12,7 +12,7 @@ pub(crate) struct NatsUser {
     #[arg(
         long = "nats-prefix",
         value_name = "PREFIX",
-        default_value = "lagometer",
+        default_value = Self::PREFIX,
         requires = "nats"
     )]
     pub(crate) prefix: String,
@@ -23,6 +23,11 @@ pub(crate) struct NatsUser {
     /// the system by default
     #[arg(long = "nats-ca", value_name = "FILE", requires = "nats")]
     pub(crate) authorities: Option<PathBuf>,
+}
+
+impl NatsUser {
+    /// What subjects begin with where nothing else is asked for.
+    pub(crate) const PREFIX: &str = "lagometer";
 }
 
 /// How a NATS server is reached.
@@ -73,7 +78,7 @@ impl Default for NodeArguments {
             role: RoleName::All,
             nats: None,
             user: NatsUser {
-                prefix: "lagometer".to_owned(),
+                prefix: NatsUser::PREFIX.to_owned(),
                 creds: None,
                 authorities: None,
             },

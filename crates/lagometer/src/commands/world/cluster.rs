@@ -67,13 +67,12 @@ pub(super) fn play(
         timeout: cluster.wait.0,
     })
     .map_err(|error| not_shared(error, scenario))?;
-    let meeting = Meeting::at(coordinator, cluster, &secret, stop)?;
+    let all = workers + server_workers;
+    let meeting = Meeting::at(coordinator, cluster, all, &secret, stop)?;
     let coordinator = &meeting.coordinator;
-    let with_players = workers;
-    let workers = workers + server_workers;
     let mut own = None;
-    if !meeting.invite(cluster, workers, is_new.then_some(&secret)) {
-        own = Some(Processes::start(workers, coordinator.address(), &secret)?);
+    if !meeting.invite(cluster, all, is_new.then_some(&secret)) {
+        own = Some(Processes::start(all, coordinator.address(), &secret)?);
     }
     coordinator.gather(|_| {
         if stop.load(Ordering::Relaxed) {
@@ -82,7 +81,7 @@ pub(super) fn play(
         }
         own.as_mut().map_or(Ok(()), Processes::check)
     })?;
-    let mut mend = |event| report_and_mend(event, with_players, own.as_mut());
+    let mut mend = |event| report_and_mend(event, workers, own.as_mut());
     let mut outcome = coordinator.play(venue, progress, &mut mend, stop)?;
     if let Some(own) = &mut own {
         own.let_end();
@@ -191,7 +190,8 @@ pub(super) fn work(at: &str, cluster: &ClusterArguments) -> Result<ExitCode, Fai
         servers: resolve(joined.gateway_for_servers(), "the coordinator's --servers")?,
         metrics: None,
     };
-    joined.play(&venue, stop)?;
+    let played = joined.play(&venue, stop);
+    played.map_err(|error| way.failure(error))?;
     note!("lagometer: worker {nth} of {workers}: played");
     Ok(ExitCode::SUCCESS)
 }
@@ -295,7 +295,8 @@ impl From<Error> for Failure {
         match error {
             Error::Remote(error) => error.into(),
             Error::Missing { .. } => Self::Environment(format!(
-                "{error}; start them with `lagometer world --join`, or wait longer with `--wait`"
+                "{error}; start them with `lagometer world --join` and HOST:PORT or `--nats`, or wait \
+                 longer with `--wait`"
             )),
             _ => Self::Environment(error.to_string()),
         }

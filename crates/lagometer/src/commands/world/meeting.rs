@@ -8,12 +8,15 @@ use lagometer_nats::streams::{self, Entrance, Forwarder};
 use lagometer_remote::Secret;
 
 use super::super::over_nats;
-use crate::cli::ClusterArguments;
+use crate::cli::{ClusterArguments, NatsUser};
 use crate::failure::Failure;
 use crate::remote_end::SECRET_VARIABLE;
 
 /// What they meet for over NATS, as the secret names it.
 const PURPOSE: &str = "world";
+
+/// Streams of those who are no workers yet, or no longer.
+const OTHER_STREAMS: usize = 64;
 
 /// A coordinator, and what leads workers to it over NATS. It goes first, so that streams
 /// end by themselves.
@@ -27,6 +30,7 @@ impl Meeting {
     pub(super) fn at(
         coordinator: Coordinator,
         cluster: &ClusterArguments,
+        workers: u32,
         secret: &Secret,
         stop: &AtomicBool,
     ) -> Result<Self, Failure> {
@@ -35,8 +39,12 @@ impl Meeting {
             forwarder: None,
         };
         if let Some(urls) = &cluster.nats {
+            // Each stream has two sockets here.
+            lagometer_platform::raise_open_files();
+            let most = workers as usize * 2 + OTHER_STREAMS;
             let (name, to) = (secret.name_for(PURPOSE), meeting.coordinator.address());
-            let started = Forwarder::start(&nats(urls, cluster), &name, to, over_nats::say, stop);
+            let settings = nats(urls, cluster);
+            let started = Forwarder::start(&settings, &name, to, most, over_nats::say, stop);
             meeting.forwarder = Some(started?);
         }
         Ok(meeting)
@@ -72,10 +80,14 @@ impl Meeting {
     fn place(&self, cluster: &ClusterArguments) -> Option<(String, String)> {
         if let Some(forwarder) = &self.forwarder {
             let urls = forwarder.urls();
-            return Some((
-                format!("over NATS at {urls}"),
-                format!("--join --nats {urls}"),
-            ));
+            let user = &cluster.reached.user;
+            let mut join = vec!["--join --nats".to_owned(), urls.replace(' ', "")];
+            if user.prefix != NatsUser::PREFIX {
+                join.push(format!("--nats-prefix {}", user.prefix));
+            }
+            join.extend(user.creds.iter().map(|_| "--nats-creds FILE".to_owned()));
+            join.extend(user.authorities.iter().map(|_| "--nats-ca FILE".to_owned()));
+            return Some((format!("over NATS at {urls}"), join.join(" ")));
         }
         let at = self.coordinator.address();
         cluster.coordinate.as_ref()?;
@@ -121,6 +133,12 @@ impl Way {
     /// Why it is not joined.
     pub(super) fn failure(&self, error: Error) -> Failure {
         match (&self.entrance, error) {
+            (Some(entrance), error @ (Error::Play(_) | Error::Remote(_))) => {
+                Failure::Environment(format!(
+                    "{error}; so it is said where NATS at {} was away, too",
+                    entrance.urls()
+                ))
+            }
             (Some(entrance), Error::NoCoordinator { .. }) => Failure::Environment(format!(
                 "no coordinator with this secret and prefix over NATS at {}: start it with \
                  `lagometer world --workers N --gateway HOST:PORT --nats`, or wait longer with \
@@ -142,6 +160,10 @@ impl From<streams::Error> for Failure {
     fn from(error: streams::Error) -> Self {
         match error {
             streams::Error::Nats(why) if why.is_input() => Self::input(why),
+            streams::Error::Taken { urls } => Self::Environment(format!(
+                "a coordinator with this secret and prefix is there already, at {urls}: wait for \
+                 its end, or have another secret or another `--nats-prefix`"
+            )),
             _ => Self::Environment(error.to_string()),
         }
     }
