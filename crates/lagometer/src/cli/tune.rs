@@ -21,8 +21,8 @@ pub(crate) struct TuneArguments {
     /// `each` does so with one after the other, by a search of its own on the others
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     pub(crate) hold_out: Vec<String>,
-    /// These lanes: presets, or own lanes of the experiment; by default the first
-    /// preset of each transport that has settings worth searching
+    /// These lanes: presets, or own lanes of the experiment; by default the
+    /// `game` preset of each transport that has settings worth searching
     #[arg(long, value_delimiter = ',', value_name = "LANE,…")]
     pub(crate) lanes: Vec<String>,
     /// The figure that is to become best, as in `within 100 ms`, `lag`, `freezes`,
