@@ -125,6 +125,13 @@ pub struct Connection {
     pub urls: String,
 }
 
+/// A word for subjects that nobody else has: the part of an inbox that no other has.
+#[must_use]
+pub fn unique_name(client: &Client) -> String {
+    let inbox = client.new_inbox();
+    inbox.rsplit('.').next().unwrap_or(&inbox).to_owned()
+}
+
 /// That subjects may begin with a prefix.
 ///
 /// # Errors

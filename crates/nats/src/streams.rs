@@ -36,7 +36,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::{Connection, Outages, Settings, connect};
+use crate::{Connection, Outages, Settings, connect, unique_name};
 use pieces::{MOST_BYTES, Numbered, Ordered, Piece};
 
 /// Streams of an entrance at once; who comes then is not led on.
@@ -340,7 +340,7 @@ async fn alone_at(connection: &Connection, subjects: &Subjects) -> Result<Subscr
         urls: urls(),
         subject: subjects.open(),
     };
-    let asked = client.request(subjects.open(), new_name(client).into());
+    let asked = client.request(subjects.open(), unique_name(client).into());
     if let Ok(Ok(_)) = timeout(RECEIVED_WITHIN, asked).await {
         return Err(Error::Taken { urls: urls() });
     }
@@ -353,13 +353,6 @@ async fn alone_at(connection: &Connection, subjects: &Subjects) -> Result<Subscr
         Ok(Some(_)) => Ok(subscriber),
         _ => Err(not_received()),
     }
-}
-
-/// A name that no other stream has.
-fn new_name(client: &Client) -> String {
-    // The part of an inbox that no other has.
-    let inbox = client.new_inbox();
-    inbox.rsplit('.').next().unwrap_or(&inbox).to_owned()
 }
 
 /// Leads one that comes to the server at `to`.
@@ -391,7 +384,7 @@ fn name(bytes: &[u8]) -> Option<&str> {
 /// Leads one that came to an entrance over NATS.
 async fn come(trunk: Trunk, subjects: Subjects, socket: TcpStream) {
     let client = &trunk.client;
-    let stream = new_name(client);
+    let stream = unique_name(client);
     let Ok(from) = client.subscribe(subjects.outwards(&stream)).await else {
         return;
     };

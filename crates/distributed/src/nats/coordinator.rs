@@ -12,6 +12,7 @@ use async_nats::{Message, Subscriber};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use lagometer_lab::SeedRun;
 use lagometer_lab::bundle::Recipe;
+use lagometer_nats::unique_name;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
@@ -107,9 +108,7 @@ impl Coordinator {
         sweep: &Sweep<'_>,
         found: mpsc::Sender<(usize, SeedRun)>,
     ) -> Result<Self, Error> {
-        // The part of an inbox that no other has.
-        let inbox = connection.client.new_inbox();
-        let id = inbox.rsplit('.').next().unwrap_or(&inbox).to_owned();
+        let id = unique_name(&connection.client);
         let jetstream = jetstream::new(connection.client.clone());
         let now = Instant::now();
         let recipes = sweep.recipes.iter().map(Recipe::to_bytes);

@@ -40,8 +40,7 @@ impl Reached<'_> {
             version: env!("CARGO_PKG_VERSION"),
             recipes,
         };
-        let wait = self.arguments.wait.duration();
-        let settings = settings(self.urls, &self.arguments.user, wait);
+        let settings = settings_of(self.urls, self.arguments);
         let driven = nats::coordinate(&settings, &sweep, self.progress, &say, self.stop, drive);
         driven.map_err(|why| match why {
             nats::Error::Nats(NatsError::Unreachable { .. })
@@ -97,10 +96,14 @@ pub(crate) fn worker(arguments: &WorkerArguments) -> Result<ExitCode, Failure> {
         version: env!("CARGO_PKG_VERSION"),
         threads: arguments.threads.map_or_else(processors, usize::from),
     };
-    let reached = &arguments.reached;
-    let settings = settings(&arguments.nats, &reached.user, reached.wait.duration());
+    let settings = settings_of(&arguments.nats, &arguments.reached);
     nats::work(&settings, worker, &say, interrupt::listen()?).map_err(failure)?;
     Ok(Exit::Done.into())
+}
+
+/// Where NATS is, and how it is reached by what waits for it at the start.
+pub(super) fn settings_of(urls: &str, reached: &NatsArguments) -> Settings {
+    settings(urls, &reached.user, reached.wait.duration())
 }
 
 /// Where NATS is, and as whom it is reached.

@@ -1,7 +1,5 @@
 //! Plays of a search by workers that NATS joins: `tune --nats`.
 
-use std::time::Duration;
-
 use lagometer_distributed::Task;
 use lagometer_distributed::nats::PlayQueue;
 use lagometer_lab::bundle::Recipe;
@@ -36,7 +34,7 @@ impl Runner for Workers<'_> {
                 seed: play.seed,
                 lanes: vec![setup.lane.name.clone()],
                 instead: vec![setup.written.clone()],
-                each: each(networks, setup.network),
+                each: networks[setup.network].resolved.plan.duration,
             }
         });
         let mut hand_over = |place, run: SeedRun| {
@@ -53,9 +51,4 @@ impl Runner for Workers<'_> {
 pub(super) fn recipes(networks: &[Network]) -> Vec<Recipe> {
     let recipe = |network: &Network| Recipe::of(env!("CARGO_PKG_VERSION"), &network.resolved);
     networks.iter().map(recipe).collect()
-}
-
-/// Virtual time of a play, as the search counts it.
-fn each(networks: &[Network], network: usize) -> Duration {
-    networks[network].resolved.plan.duration
 }

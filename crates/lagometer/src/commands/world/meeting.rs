@@ -7,7 +7,7 @@ use lagometer_cluster::{Coordinator, Error};
 use lagometer_nats::streams::{self, Entrance, Forwarder};
 use lagometer_remote::Secret;
 
-use super::super::over_nats;
+use super::super::over_nats::{say, settings_of};
 use crate::cli::{ClusterArguments, NatsUser};
 use crate::failure::Failure;
 use crate::remote_end::SECRET_VARIABLE;
@@ -43,8 +43,8 @@ impl Meeting {
             lagometer_platform::raise_open_files();
             let most = workers as usize * 2 + OTHER_STREAMS;
             let (name, to) = (secret.name_for(PURPOSE), meeting.coordinator.address());
-            let settings = nats(urls, cluster);
-            let started = Forwarder::start(&settings, &name, to, most, over_nats::say, stop);
+            let settings = settings_of(urls, &cluster.reached);
+            let started = Forwarder::start(&settings, &name, to, most, say, stop);
             meeting.forwarder = Some(started?);
         }
         Ok(meeting)
@@ -116,7 +116,8 @@ impl Way {
             }
             (ClusterArguments::OVER_NATS, Some(urls)) => {
                 let name = secret.name_for(PURPOSE);
-                let entrance = Entrance::open(&nats(urls, cluster), &name, over_nats::say, stop)?;
+                let settings = settings_of(urls, &cluster.reached);
+                let entrance = Entrance::open(&settings, &name, say, stop)?;
                 Ok(Self {
                     address: entrance.address().to_string(),
                     entrance: Some(entrance),
@@ -148,12 +149,6 @@ impl Way {
             (_, error) => error.into(),
         }
     }
-}
-
-/// How NATS is reached.
-fn nats(urls: &str, cluster: &ClusterArguments) -> lagometer_nats::Settings {
-    let reached = &cluster.reached;
-    over_nats::settings(urls, &reached.user, reached.wait.duration())
 }
 
 impl From<streams::Error> for Failure {
