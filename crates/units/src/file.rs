@@ -11,6 +11,8 @@ use std::path::Path;
 
 use crate::Size;
 
+mod rights;
+
 /// The most that is read of what people write by hand: settings, state
 /// machines, grids, types of data, secrets, certificates.
 pub const MOST_SETTINGS: Size = Size(16_000_000);
@@ -77,21 +79,10 @@ pub fn read_text_file(path: &Path, at_most: Size) -> io::Result<String> {
 pub fn create_private_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    {
-        use std::fs::Permissions;
-        use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
-
-        let file = options.mode(0o600).open(path)?;
-        // One that was there kept its rights. What is no file of its own, as
-        // `/dev/stdout`, is not taken from anybody.
-        if file.metadata()?.is_file() {
-            file.set_permissions(Permissions::from_mode(0o600))?;
-        }
-        Ok(file)
-    }
-    #[cfg(not(unix))]
-    options.open(path)
+    rights::make_private(&mut options);
+    let file = options.open(path)?;
+    rights::take_from_others(&file)?;
+    Ok(file)
 }
 
 /// Whether [`create_private_file`] could write there: makes the file where there is none,
@@ -107,11 +98,7 @@ pub fn check_private_file(path: &Path) -> io::Result<()> {
     }
     let mut options = OpenOptions::new();
     options.append(true).create(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.mode(0o600);
-    }
+    rights::make_private(&mut options);
     options.open(path).map(drop)
 }
 
@@ -124,11 +111,7 @@ pub fn check_private_file(path: &Path) -> io::Result<()> {
 pub fn create_new_private_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt as _;
-        options.mode(0o600);
-    }
+    rights::make_private(&mut options);
     options.open(path)
 }
 
@@ -141,11 +124,7 @@ pub fn create_new_private_file(path: &Path) -> io::Result<File> {
 pub fn create_private_folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::DirBuilderExt as _;
-        builder.mode(0o700);
-    }
+    rights::make_private_folders(&mut builder);
     builder.create(path)
 }
 
