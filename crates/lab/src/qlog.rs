@@ -71,11 +71,8 @@ impl QlogFolder {
         };
         let mut is_watched = false;
         let mut names: Vec<String> = Vec::new();
-        for (number, lane) in resolved.lanes.iter_mut().enumerate() {
-            let mut name = file_name(&lane.name);
-            if names.contains(&name) {
-                name = format!("{name}-{number}");
-            }
+        for lane in &mut resolved.lanes {
+            let name = free_name(&lane.name, &names);
             names.push(name.clone());
             let logs = LaneLogs {
                 folder: folder.clone(),
@@ -180,9 +177,31 @@ fn file_name(lane: &str) -> String {
     name
 }
 
+/// [`file_name`], numbered where another lane has it: on some systems names that differ in
+/// capitals alone are one.
+fn free_name(lane: &str, taken: &[String]) -> String {
+    let name = file_name(lane);
+    let is_taken = |name: &str| taken.iter().any(|it| it.eq_ignore_ascii_case(name));
+    if !is_taken(&name) {
+        return name;
+    }
+    let mut numbered = (2..).map(|number: u32| format!("{name}-{number}"));
+    numbered.find(|name| !is_taken(name)).unwrap_or(name)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::file_name;
+    use super::{file_name, free_name};
+
+    #[test]
+    fn no_two_lanes_have_one_file_whatever_the_system_takes_for_one() {
+        let mut taken = Vec::new();
+        for lane in ["quic", "QUIC", "quic-2", "Quic"] {
+            let name = free_name(lane, &taken);
+            taken.push(name);
+        }
+        assert_eq!(taken, ["quic", "QUIC-2", "quic-2-2", "Quic-3"]);
+    }
 
     #[test]
     fn a_lanes_name_leads_nowhere_else() {
