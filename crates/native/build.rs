@@ -3,6 +3,11 @@
 
 fn main() {
     println!("cargo::rerun-if-changed=shim");
+    #[cfg(any(feature = "udt", feature = "srt"))]
+    if std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|system| system != "linux") {
+        println!("cargo::error=Linux alone has the features `udt` and `srt`: leave them out");
+        return;
+    }
     #[cfg(feature = "udt")]
     link_udt();
     #[cfg(feature = "srt")]
