@@ -53,32 +53,37 @@ const LEAST_TAPPED_PACKETS: usize = 1024;
 /// The most that an IP packet's length can say.
 const MOST_MTU: usize = 65_535;
 
-impl Network {
-    /// Makes the hosts, a pair of devices for each lane, and starts the
-    /// router.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Refused`] if the process may not have namespaces (see
-    /// [`Permission::acquire`], which this calls); an impossible MTU, too many
-    /// lanes; what the system says.
-    pub fn start(settings: &Settings, clock: Clock, lanes: Vec<LaneSetup>) -> Result<Self, Error> {
-        if lanes.len() > MAX_LANES {
-            return Err(Error::TooManyLanes {
-                lanes: lanes.len(),
-                most: MAX_LANES,
-            });
-        }
-        if !(LEAST_MTU..=MOST_MTU).contains(&settings.mtu) {
-            return Err(Error::Mtu {
-                mtu: settings.mtu,
-                least: LEAST_MTU,
-                most: MOST_MTU,
-            });
-        }
-        Permission::acquire()?;
+/// Whether a network may be asked for so.
+fn check(settings: &Settings, lanes: usize) -> Result<(), Error> {
+    if lanes > MAX_LANES {
+        return Err(Error::TooManyLanes {
+            lanes,
+            most: MAX_LANES,
+        });
+    }
+    if !(LEAST_MTU..=MOST_MTU).contains(&settings.mtu) {
+        return Err(Error::Mtu {
+            mtu: settings.mtu,
+            least: LEAST_MTU,
+            most: MOST_MTU,
+        });
+    }
+    Ok(())
+}
+
+/// The hosts of a network.
+struct Hosts {
+    /// Those of the clients: one for all lanes, or one for each.
+    local: Vec<Host>,
+    remote: Host,
+    /// What holds the router's ends of devices that are no taps.
+    middle: Option<Host>,
+}
+
+impl Hosts {
+    fn make(settings: &Settings, lanes: usize) -> Result<Self, Error> {
         let local_hosts = if settings.local_host_each {
-            lanes.len().max(1)
+            lanes.max(1)
         } else {
             1
         };
@@ -96,39 +101,73 @@ impl Network {
         } else {
             Some(Host::new("middle")?)
         };
-        let port = |host: &Host, side, lane| {
-            Ok::<_, Error>(match &middle {
-                None => Port::Tun(host.add_tun(side, lane, settings.mtu)?),
-                Some(middle) => {
-                    let (socket, frames) = host.add_ethernet(middle, side, lane, settings.mtu)?;
-                    Port::Ethernet(socket, frames)
-                }
-            })
-        };
-        let ports = (0..=u8::MAX)
-            .zip(&lanes)
-            .map(|(lane, _)| {
-                let local = host_of(&local, lane);
+        Ok(Self {
+            local,
+            remote,
+            middle,
+        })
+    }
+
+    /// Gives each lane a device at either end; returns the router's ends once there are
+    /// routes over all of them.
+    fn connect(&self, lanes: usize, mtu: usize) -> Result<Vec<[Port; 2]>, Error> {
+        let numbers = || (0..=u8::MAX).take(lanes);
+        let ports = numbers()
+            .map(|lane| {
                 Ok([
-                    port(local, Side::Local, lane)?,
-                    port(&remote, Side::Remote, lane)?,
+                    self.port(host_of(&self.local, lane), Side::Local, lane, mtu)?,
+                    self.port(&self.remote, Side::Remote, lane, mtu)?,
                 ])
             })
             .collect::<Result<Vec<_>, Error>>()?;
-        for (lane, _) in (0..=u8::MAX).zip(&lanes) {
-            host_of(&local, lane).await_routes(Side::Local, lane)?;
-            remote.await_routes(Side::Remote, lane)?;
+        for lane in numbers() {
+            host_of(&self.local, lane).await_routes(Side::Local, lane)?;
+            self.remote.await_routes(Side::Remote, lane)?;
         }
+        Ok(ports)
+    }
+
+    fn port(&self, host: &Host, side: Side, lane: u8, mtu: usize) -> Result<Port, Error> {
+        Ok(match &self.middle {
+            None => Port::Tun(host.add_tun(side, lane, mtu)?),
+            Some(middle) => {
+                let (socket, frames) = host.add_ethernet(middle, side, lane, mtu)?;
+                Port::Ethernet(socket, frames)
+            }
+        })
+    }
+}
+
+impl Network {
+    /// Makes the hosts, a pair of devices for each lane, and starts the
+    /// router.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Refused`] if the process may not have namespaces (see
+    /// [`Permission::acquire`], which this calls); an impossible MTU, too many
+    /// lanes; what the system says.
+    pub fn start(settings: &Settings, clock: Clock, lanes: Vec<LaneSetup>) -> Result<Self, Error> {
+        check(settings, lanes.len())?;
+        Permission::acquire()?;
+        let hosts = Hosts::make(settings, lanes.len())?;
+        let ports = hosts.connect(lanes.len(), settings.mtu)?;
         let (names, links): (Vec<_>, Vec<_>) =
             lanes.into_iter().map(|lane| (lane.name, lane.link)).unzip();
         let log = settings.start_log(clock, &names)?;
         let counted_before = vec![Default::default(); names.len()];
+        let Hosts {
+            local,
+            remote,
+            middle,
+        } = hosts;
         // A clock that stands still while anybody computes has nothing to show.
         let is_watched = settings.waiting != Waiting::Sleep;
         let (watch, observer) = is_watched
             .then(|| watch(&local, &remote, names.len()))
             .flatten()
             .unzip();
+        let has_tun = middle.is_none();
         Ok(Self {
             router: Router::start(settings.manner(), clock, ports, links, log, observer)?,
             watch,

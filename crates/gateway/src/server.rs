@@ -195,23 +195,16 @@ impl Server {
             Role::All | Role::Edge(_) => usize::from(config.threads.connections).max(1),
         };
         let listeners = open_all(&config, loops)?;
-        let of = |peer| {
-            let all = listeners.first().into_iter().flatten();
-            let of_peer = all.filter(move |listener| listener.peer == peer);
-            of_peer.filter_map(|listener| listener.address).collect()
-        };
-        let (servers, clients) = (of(Peer::Server), of(Peer::Client));
+        let [servers, clients] = [Peer::Server, Peer::Client].map(|peer| bound(&listeners, peer));
         let web = config.web.map(bind_web).transpose()?;
         let folder = config.record_to.as_deref().filter(|_| loops > 0);
         let (recordings, recording_thread) = folder.map(record_to).transpose()?.unzip();
         let left_out = recordings.as_ref().map(RecordingWriter::left_out_counter);
+        let admission = AdmissionControl::new(config.limits.clone(), connections_at_most);
         let shared = Arc::new(Shared {
             recordings_left_out: left_out.unwrap_or_default(),
             joined: AtomicBool::new(matches!(role, Role::All)),
-            ..Shared::new(
-                AdmissionControl::new(config.limits.clone(), connections_at_most),
-                loops,
-            )
+            ..Shared::new(admission, loops)
         });
         let config = Arc::new(config);
         let ends = (0..loops)
@@ -222,7 +215,7 @@ impl Server {
         let mut reports: Vec<(String, Arc<Report>)> = ends
             .iter()
             .enumerate()
-            .map(|(number, ends)| (format!("connections-{number}"), Arc::clone(&ends.report)))
+            .map(|(number, ends)| (connections_name(number), Arc::clone(&ends.report)))
             .collect();
         let (adapters, middle) = role::middle(role, &config, &shared, &ends)?;
         let middle_name = middle.as_ref().map_or("channels", Middle::name);
@@ -232,36 +225,30 @@ impl Server {
         }
 
         let places = places(&config, loops + usize::from(middle.is_some()));
-        let mut connection_loops = Vec::new();
-        for (number, ((ends, bus), listeners)) in
-            ends.into_iter().zip(adapters).zip(listeners).enumerate()
-        {
-            let parts = Parts {
-                number,
-                poller: ends.poller,
-                waker: ends.waker,
-                shared: Arc::clone(&shared),
-                config: Arc::clone(&config),
-                bus,
-                commands: ends.commands,
-                report: ends.report,
-                recordings: recordings.clone(),
-                listeners,
-            };
-            let place = places.get(number).copied();
-            let connection_loop = ConnectionLoop::new(parts);
-            connection_loops.push(spawn(format!("connections-{number}"), place, move || {
-                connection_loop.run()
-            })?);
-        }
+        let parts = ends.into_iter().zip(adapters).zip(listeners).enumerate();
+        let parts = parts.map(|(number, ((ends, bus), listeners))| Parts {
+            number,
+            poller: ends.poller,
+            waker: ends.waker,
+            shared: Arc::clone(&shared),
+            config: Arc::clone(&config),
+            bus,
+            commands: ends.commands,
+            report: ends.report,
+            recordings: recordings.clone(),
+            listeners,
+        });
+        let connection_loops = parts
+            .map(|parts| spawn_connections(parts, &places))
+            .collect::<io::Result<Vec<_>>>()?;
         let middle = middle
             .map(|middle| {
                 let place = places.get(loops).copied();
                 spawn(middle_name.into(), place, move || middle.run())
             })
             .transpose()?;
-        let web_address = web.as_ref().and_then(|web| web.local_addr().ok());
         let metrics = Arc::new(Metrics::new(Arc::clone(&shared), reports));
+        let web_address = web.as_ref().and_then(|web| web.local_addr().ok());
         if let Some(web) = web {
             let (metrics, shared) = (Arc::clone(&metrics), Arc::clone(&shared));
             lagometer_web::serve(web, move |path| web::answer(path, &metrics, &shared))?;
@@ -418,6 +405,13 @@ fn open_all(config: &Config, loops: usize) -> Result<Vec<Vec<Listener>>, ServerE
     Ok(listeners)
 }
 
+/// Where peers of this kind are listened for, without Unix sockets.
+fn bound(listeners: &[Vec<Listener>], peer: Peer) -> Vec<SocketAddr> {
+    let of_first = listeners.first().into_iter().flatten();
+    let of_peer = of_first.filter(|listener| listener.peer == peer);
+    of_peer.filter_map(|listener| listener.address).collect()
+}
+
 fn bind_web(at: SocketAddr) -> Result<TcpListener, ServerError> {
     lagometer_web::bind(at).map_err(|why| ServerError::Listen {
         address: at.to_string(),
@@ -459,6 +453,22 @@ fn places(config: &Config, threads: usize) -> Vec<usize> {
         return Vec::new();
     }
     processors
+}
+
+/// The name of a thread that owns connections, and of what it reports.
+fn connections_name(number: usize) -> String {
+    format!("connections-{number}")
+}
+
+/// Starts a thread that owns connections.
+fn spawn_connections(parts: Parts, places: &[usize]) -> io::Result<JoinHandle<Result<(), Errno>>> {
+    let number = parts.number;
+    let connection_loop = ConnectionLoop::new(parts);
+    spawn(
+        connections_name(number),
+        places.get(number).copied(),
+        move || connection_loop.run(),
+    )
 }
 
 fn spawn(
