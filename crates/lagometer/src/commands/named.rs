@@ -62,9 +62,22 @@ impl Ask<'_> {
     }
 }
 
-/// Finds the experiment and its network, applies what was asked beside, and
-/// says which lanes are left out.
+/// What [`resolve_in_silence`] finds; says which lanes are left out.
 pub(crate) fn resolved(ask: &Ask<'_>) -> Result<Resolved, Failure> {
+    let resolved = resolve_in_silence(ask)?;
+    note_left_out(&resolved);
+    Ok(resolved)
+}
+
+/// Says which lanes are left out, and why.
+pub(crate) fn note_left_out(resolved: &Resolved) {
+    for lane in &resolved.unrunnable {
+        note!("lagometer: lane `{}` is left out: {}", lane.name, lane.why);
+    }
+}
+
+/// Finds the experiment and its network and applies what was asked beside.
+pub(crate) fn resolve_in_silence(ask: &Ask<'_>) -> Result<Resolved, Failure> {
     let Found {
         mut experiment,
         folder,
@@ -104,17 +117,13 @@ pub(crate) fn resolved(ask: &Ask<'_>) -> Result<Resolved, Failure> {
     };
     let network = experiment.network.clone();
     let asked = experiment.clone();
-    let resolved = resolve(experiment, network, profile, ask.testbed).map_err(|why| {
+    resolve(experiment, network, profile, ask.testbed).map_err(|why| {
         // Lanes of the command line are in no file.
         let is_in_text = ask.lanes.is_empty() || !why.is_of_a_lane();
         let bad = is_in_text.then(|| why.in_text(&asked, &origin, &text));
         bad.flatten()
             .map_or_else(|| Failure::input(why), Failure::input)
-    })?;
-    for lane in &resolved.unrunnable {
-        note!("lagometer: lane `{}` is left out: {}", lane.name, lane.why);
-    }
-    Ok(resolved)
+    })
 }
 
 /// An experiment and where it was found.

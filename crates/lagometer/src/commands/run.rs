@@ -13,7 +13,7 @@ use lagometer_testbed::Testbed;
 use lagometer_units::Span;
 
 use super::gate::{Earlier, hold};
-use super::named::{Ask, resolved};
+use super::named::{Ask, note_left_out, resolve_in_silence};
 use super::run_live::Shown;
 use super::{in_guests, over_net, prices, qlog};
 use crate::cli::{RunArguments, kinds};
@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         testbed,
         to: arguments.remote.to.as_deref(),
     };
-    let mut resolved = prices::put_in(&arguments.prices, resolved(&ask)?)?;
+    let mut resolved = prices::put_in(&arguments.prices, resolve_in_silence(&ask)?)?;
     let seeds = seeds_to_play(arguments, &mut resolved);
     let options = RunOptions {
         seeds: (0..u64::from(seeds))
@@ -58,6 +58,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     }
     let logs = qlog::begin(arguments.qlog.as_deref(), &mut resolved, &options, testbed)?;
     let place = Place::prepare(arguments, testbed)?;
+    note_left_out(&resolved);
     let stop = interrupt::listen()?;
     let started = SystemTime::now();
     let host = host(testbed);
