@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::cli::ResultArguments;
 use crate::failure::Failure;
 
 /// What a command reads and writes, as far as the user named it.
@@ -37,6 +38,17 @@ impl Files<'_> {
             taken.push(place);
         }
         Ok(())
+    }
+}
+
+impl ResultArguments {
+    /// [`Files::check`], of an instrument's result.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        let files = Files {
+            read: Vec::new(),
+            written: vec![self.json.as_ref(), self.html.as_ref()],
+        };
+        files.check()
     }
 }
 

@@ -286,6 +286,37 @@ fn wrong_input_is_answered_in_one_line_with_exit_code_2() {
 }
 
 #[test]
+fn no_command_writes_over_what_it_reads_or_one_result_over_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (document, bundle, new) = (at("run.json"), at("run.lagometer"), at("new"));
+    let short = ["--for", "1s", "--seeds", "1", "--lanes", "udp", "--no-html"];
+    let files = ["--json", &document, "--bundle", &bundle];
+    let output = run(&[&short[..], &files].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let kept = [&document, &bundle].map(|path| fs::read(path).unwrap());
+    let commands: [&[&str]; 5] = [
+        &["report", &document, "--html", &document],
+        &["report", &document, "--html", &new, "--plot", &new],
+        &["replay", &bundle, "--json", &bundle],
+        &["world", "single", "--json", &new, "--html", &new],
+        &["speed", "--json", &new, "--html", &new],
+    ];
+    for command in commands {
+        let output = lagometer().args(command).output().unwrap();
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{command:?}: {said}");
+        assert!(said.contains("name another file"), "{command:?}: {said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+    }
+    assert!(!Path::new(&new).exists());
+    assert_eq!(
+        kept,
+        [&document, &bundle].map(|path| fs::read(path).unwrap())
+    );
+}
+
+#[test]
 fn a_transport_that_cannot_run_here_is_said_and_shown() {
     let output = run(&[
         "2015-a3-udt-stream-kcp",

@@ -168,13 +168,8 @@ pub(crate) struct SpeedArguments {
     /// Over IPv6
     #[arg(long)]
     pub(crate) ipv6: bool,
-    /// Write the result document here; `-` is standard output, in place of
-    /// the table
-    #[arg(long, value_name = "PATH")]
-    pub(crate) json: Option<PathBuf>,
-    /// Write the page here
-    #[arg(long, value_name = "PATH")]
-    pub(crate) html: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) results: ResultArguments,
 }
 
 /// What UDP sockets may use of what the kernel offers.

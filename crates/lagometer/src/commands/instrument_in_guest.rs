@@ -116,6 +116,7 @@ pub(super) fn measure_and_show(
     results: &ResultArguments,
     measure: impl FnOnce(&Remote, &AtomicBool) -> Result<Measured, Failure>,
 ) -> Result<ExitCode, Failure> {
+    results.check()?;
     let measured = if path.testbed == Testbed::Kernel {
         play(path)?
     } else {

@@ -16,6 +16,7 @@ use super::run::{announce, processors, total_play};
 use crate::cli::{BundleArguments, GuestFlags};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::overwriting::Files;
 use crate::progress::Progress;
 use crate::{interrupt, output};
 
@@ -23,6 +24,11 @@ use crate::{interrupt, output};
 /// differs first.
 pub(crate) fn replay(arguments: &BundleArguments) -> Result<ExitCode, Failure> {
     let path = &arguments.bundle;
+    let files = Files {
+        read: vec![path],
+        written: vec![arguments.json.as_ref(), arguments.html.as_ref()],
+    };
+    files.check()?;
     let bundle = read_bundle(path)?;
     let resolved = bundle
         .resolve()

@@ -1,14 +1,21 @@
 //! `lagometer report`: result documents, shown again.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::cli::ReportArguments;
 use crate::failure::Failure;
 use crate::output::{names_of, print, read_document, terminal, write};
+use crate::overwriting::Files;
 
 /// Shows each document as a table, and all of them on one page or in one plot
 /// where asked.
 pub(crate) fn report(arguments: &ReportArguments) -> Result<ExitCode, Failure> {
+    let files = Files {
+        read: arguments.documents.iter().map(PathBuf::as_path).collect(),
+        written: vec![arguments.html.as_ref(), arguments.plot.as_ref()],
+    };
+    files.check()?;
     let documents = arguments
         .documents
         .iter()

@@ -21,6 +21,7 @@ use crate::{instrument, interrupt, output, remote_end};
 
 /// Measures every lane and shows what was found.
 pub(crate) fn speed(arguments: &SpeedArguments) -> Result<ExitCode, Failure> {
+    arguments.results.check()?;
     let plan = plan(arguments)?;
     lanes(arguments, &plan)?;
     check(arguments)?;
@@ -31,7 +32,8 @@ pub(crate) fn speed(arguments: &SpeedArguments) -> Result<ExitCode, Failure> {
         measure_over(arguments, &remote, interrupt::listen()?)?
     };
     let document = &measured.document;
-    output::show(document, arguments.json.as_ref(), arguments.html.as_ref())?;
+    let results = &arguments.results;
+    output::show(document, results.json.as_ref(), results.html.as_ref())?;
     let mut has_failed = false;
     for lane in &document.lanes {
         if let Some(why) = &lane.failure {

@@ -42,12 +42,14 @@ use super::prices;
 use crate::cli::WorldArguments;
 use crate::failure::{Failure, read};
 use crate::output;
+use crate::overwriting::Files;
 
 /// Plays a scenario and shows what was found.
 pub(crate) fn world(arguments: &WorldArguments) -> Result<ExitCode, Failure> {
     if let Some(coordinator) = &arguments.cluster.join {
         return cluster::work(coordinator, &arguments.cluster);
     }
+    files(arguments).check()?;
     let scenario = prepare(arguments)?;
     let players = &asked_players(&scenario, arguments)[..];
     let cluster = &arguments.cluster;
@@ -188,6 +190,21 @@ fn world_cost(world: &World, prices: &[Prices]) -> Option<PlayerCost> {
     let server = metrics.and_then(|metrics| Some(metrics.cpu_pct? / 100.0));
     // An hour of this world is an hour of each of its players.
     player_cost(bytes, f64::from(world.players.in_game), server, prices)
+}
+
+/// What is read and written.
+fn files(arguments: &WorldArguments) -> Files<'_> {
+    let read = [Path::new(&arguments.scenario)].into_iter();
+    let read = read.chain(arguments.network.iter().map(Path::new));
+    let read = read.chain(arguments.prices.prices.iter().map(PathBuf::as_path));
+    Files {
+        read: read.collect(),
+        written: vec![
+            arguments.json.as_ref(),
+            arguments.html.as_ref(),
+            arguments.pcap.as_ref(),
+        ],
+    }
 }
 
 /// Finds the scenario and applies the flags.
