@@ -3,6 +3,8 @@
 //! Each rule names the file and line that breaks it and why the rule exists.
 
 mod attacks;
+#[cfg(unix)]
+mod failed;
 mod fractions;
 mod tree;
 mod words;
