@@ -66,9 +66,8 @@ fn every_conversation_is_the_reference_s() {
 }
 
 fn replay(seed: u64, what: &str) -> String {
-    format!(
-        "LAGOMETER_KCP_SEED={seed} cargo test -p lagometer-transport --test kcp_differential  # {what}"
-    )
+    let (package, test) = (env!("CARGO_PKG_NAME"), env!("CARGO_CRATE_NAME"));
+    format!("LAGOMETER_KCP_SEED={seed} cargo test -p {package} --test {test}  # {what}")
 }
 
 fn number_from(variable: &str) -> Option<u64> {
