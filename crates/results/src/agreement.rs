@@ -7,11 +7,15 @@
 //! held to be the same within a margin that is stated, and that it is must be
 //! shown: by [`equivalence`](crate::equivalence) over the seeds, which calls
 //! nothing equal that is apart by the margin more than once in twenty times.
-//! What luck does to single packets makes an answer harder to get and never
-//! widens a margin. What a machine's late wake-ups can do widens those of delays, up
+//! That a figure differs is said of all figures of all lanes together with one chance of
+//! erring (Holm's procedure); that all are equal needs no such thing. What luck does to
+//! single packets makes an answer harder to get and never widens a margin. What a machine's late wake-ups can do widens those of delays, up
 //! to a limit; on a machine that wakes later than that nothing is decided.
 
-use lagometer_stats::{Equivalence, EquivalenceFinding, FEWEST_EQUIVALENCE_SEEDS, equivalence};
+use lagometer_stats::{
+    EQUIVALENCE_CHANCE, Equivalence, EquivalenceFinding, FEWEST_EQUIVALENCE_SEEDS, equivalence,
+    holm,
+};
 
 use crate::difference::noise_ms;
 use crate::document::{Document, Lane, WITHIN_LIMITS_MS, WayAudit};
@@ -83,6 +87,8 @@ pub struct ComparedFigure {
     pub second: f64,
     /// What is known of the mean difference, seed by seed.
     pub is: Equivalence,
+    /// Of how many figures it is the one that is least shown to be equal.
+    pub least_of: usize,
 }
 
 /// How one lane's two runs agree.
@@ -176,6 +182,8 @@ pub fn agreement(first: &Document, second: &Document, margins: Margins) -> Agree
             })
         })
         .collect();
+    let mut lanes = lanes;
+    keep_what_is_sure(&mut lanes);
     let seeds = lanes
         .iter()
         .flat_map(|lane| lane.figures.iter().map(|figure| figure.is.seeds))
@@ -193,6 +201,23 @@ pub fn agreement(first: &Document, second: &Document, margins: Margins) -> Agree
     }
 }
 
+/// Takes back differences that chance could have made, all figures of all lanes together.
+fn keep_what_is_sure(lanes: &mut [LaneAgreement]) {
+    let figures: Vec<&mut ComparedFigure> = lanes
+        .iter_mut()
+        .flat_map(|lane| &mut lane.figures)
+        .collect();
+    let p_values: Vec<f64> = figures
+        .iter()
+        .map(|figure| (figure.is.difference_p_value * figure.least_of as f64).min(1.0))
+        .collect();
+    for (figure, is_sure) in figures.into_iter().zip(holm(&p_values, EQUIVALENCE_CHANCE)) {
+        if !is_sure && figure.is.finding == EquivalenceFinding::Different {
+            figure.is.finding = EquivalenceFinding::Undecided;
+        }
+    }
+}
+
 fn of_lane(first: &Lane, second: &Lane, margins: Margins, noise_ms: f64) -> LaneAgreement {
     let compare = |metric: Metric, margin: f64, resolution: f64| {
         let pairs = pairs_of(metric, first, second);
@@ -201,16 +226,22 @@ fn of_lane(first: &Lane, second: &Lane, margins: Margins, noise_ms: f64) -> Lane
             first: metric.of(first)?,
             second: metric.of(second)?,
             is: equivalence(&pairs, margin, resolution)?,
+            least_of: 1,
         })
     };
     let median = Metric::Rtt(Statistic::P50);
     let p99 = Metric::Rtt(Statistic::P99);
     let least_share = 1.0 / (messages_of_a_seed(first) as f64).max(1.0);
     // The limit at which least is shown.
-    let within = WITHIN_LIMITS_MS
+    let shares: Vec<ComparedFigure> = WITHIN_LIMITS_MS
         .into_iter()
         .filter_map(|limit| compare(Metric::Within(limit), margins.within, least_share))
-        .max_by(|a, b| a.is.p_value.total_cmp(&b.is.p_value));
+        .collect();
+    let least_of = shares.len();
+    let within = shares
+        .into_iter()
+        .max_by(|a, b| a.is.p_value.total_cmp(&b.is.p_value))
+        .map(|least| ComparedFigure { least_of, ..least });
     let figures = [
         compare(median, margins.median_ms + noise_ms, RESOLUTION_MS),
         compare(

@@ -51,6 +51,8 @@ pub struct Equivalence {
     pub margin: f64,
     /// The larger p-value of the two one-sided tests.
     pub p_value: f64,
+    /// The chance of a difference at least as large, either way, where there is none.
+    pub difference_p_value: f64,
     /// The smallest true difference that a two-sided test of so many seeds as
     /// noisy as these finds in four runs of five. Where it is larger than the
     /// margin, more seeds are needed for any answer.
@@ -114,9 +116,10 @@ pub fn equivalence(pairs: &[(f64, f64)], margin: f64, resolution: f64) -> Option
     let freedom = u32::try_from(differences.len() - 1).unwrap_or(u32::MAX);
     let half_width = one_sided_quantile(CHANCE, freedom) * error;
     let p_value = one_sided_p((margin - mean.abs()) / error, freedom);
+    let difference_p_value = two_sided_p(mean / error, freedom);
     let finding = if p_value <= CHANCE {
         EquivalenceFinding::Equivalent
-    } else if two_sided_p(mean / error, freedom) <= CHANCE {
+    } else if difference_p_value <= CHANCE {
         EquivalenceFinding::Different
     } else {
         EquivalenceFinding::Undecided
@@ -129,6 +132,7 @@ pub fn equivalence(pairs: &[(f64, f64)], margin: f64, resolution: f64) -> Option
         high: mean + half_width,
         margin,
         p_value,
+        difference_p_value,
         smallest_detectable: (two_sided_quantile(CHANCE, freedom) + FOUR_OF_FIVE) * error,
         finding,
     })
