@@ -8,7 +8,7 @@ use std::time::{Instant, SystemTime};
 use lagometer_instruments::machine;
 use lagometer_lab::emu::EmuOptions;
 use lagometer_lab::{Resolved, RunContext, RunOptions, RunnableLane, SeedRun, assemble, play};
-use lagometer_results::{Audit, Margins, Warning, agreement};
+use lagometer_results::{Audit, Document, Margins, Warning, agreement};
 use lagometer_stats::FEWEST_EQUIVALENCE_SEEDS;
 use lagometer_testbed::Testbed;
 use serde_json::{Map, Value};
@@ -156,6 +156,22 @@ pub(super) fn seeds(arguments: &AgreeArguments, resolved: &Resolved, usual: u32)
         .collect()
 }
 
+/// Where and when one of the two was played.
+fn context(testbed: Testbed, began: Instant, audit: Option<Audit>) -> RunContext {
+    RunContext {
+        started: SystemTime::now(),
+        wall: began.elapsed(),
+        // Who plays in virtual time is late for nothing, whatever the machine. Of few
+        // sleeps the 99th percentile is the worst, which decides whether anything can be said.
+        host: match testbed {
+            Testbed::Sim | Testbed::Kernel => machine::named(),
+            _ => machine::examined(),
+        },
+        testbed: Some(testbed),
+        audit,
+    }
+}
+
 /// Plays over one network in virtual time and over real sockets, and says whether
 /// the figures agree.
 fn agree_in_figures(
@@ -173,18 +189,6 @@ fn agree_in_figures(
         } else {
             1
         },
-    };
-    let context = |testbed: Testbed, began: Instant, audit| RunContext {
-        started: SystemTime::now(),
-        wall: began.elapsed(),
-        // Who plays in virtual time is late for nothing, whatever the machine. Of few
-        // sleeps the 99th percentile is the worst, which decides whether anything can be said.
-        host: match testbed {
-            Testbed::Sim | Testbed::Kernel => machine::named(),
-            _ => machine::examined(),
-        },
-        testbed: Some(testbed),
-        audit,
     };
     note!(
         "lagometer: playing {} lanes for {} over `{}`, {} seeds, in `{}`, in virtual time, and \
@@ -206,22 +210,7 @@ fn agree_in_figures(
         runs,
         context(against, began, audit),
     );
-    let began = Instant::now();
-    let emu_options = EmuOptions {
-        testbed: Testbed::Emu,
-        seeds: options.seeds.clone(),
-        ipv6: false,
-        pcap: None,
-        tries: TRIES,
-        watch: None,
-    };
-    let found = emulated::play(&sockets, &emu_options, &|_| {}, stop)?;
-    let mut emu = assemble(
-        &sockets,
-        &options.seeds,
-        found.seeds,
-        context(Testbed::Emu, began, found.audit),
-    );
+    let mut emu = play_over_sockets(&sockets, &options.seeds, stop)?;
     if emu.partial || first.partial {
         return Err(stopped());
     }
@@ -239,6 +228,26 @@ fn agree_in_figures(
     let found = agreement(&first, &emu, Margins::default());
     print(&lagometer_report::agreement(&found, terminal()))?;
     Ok(found.holds())
+}
+
+/// Plays over real sockets.
+fn play_over_sockets(
+    what: &Resolved,
+    seeds: &[u64],
+    stop: &AtomicBool,
+) -> Result<Document, Failure> {
+    let began = Instant::now();
+    let options = EmuOptions {
+        testbed: Testbed::Emu,
+        seeds: seeds.to_vec(),
+        ipv6: false,
+        pcap: None,
+        tries: TRIES,
+        watch: None,
+    };
+    let found = emulated::play(what, &options, &|_| {}, stop)?;
+    let context = context(Testbed::Emu, began, found.audit);
+    Ok(assemble(what, seeds, found.seeds, context))
 }
 
 /// Plays on a real kernel in virtual time.
