@@ -82,6 +82,16 @@ pub(crate) const fn finding(finding: TuneFinding) -> &'static str {
     }
 }
 
+/// What can be said of the limits, where there are any.
+pub(crate) fn limits(tune: &Tune, lane: &TunedLane) -> Option<&'static str> {
+    let said = match lane.limits_kept {
+        Some(true) => "all limits are kept",
+        Some(false) => "not all limits are kept",
+        None => "whether all limits are kept is not decided by the seeds that judged",
+    };
+    (!tune.limits.is_empty()).then_some(said)
+}
+
 /// Settings as they are written in an experiment: `resend = 1, interval = "10 ms"`.
 pub(crate) fn settings(settings: &Value) -> String {
     let mut written = Vec::new();

@@ -1,7 +1,7 @@
 //! From what was searched and judged to the result document.
 
 use lagometer_results::{
-    BASELINE_ERRING, Document, Lane, Metric, Statistic, Tune, TuneFinding, TuneLevel, TuneNetwork,
+    Budget, Decision, Document, Lane, Metric, Statistic, Tune, TuneFinding, TuneLevel, TuneNetwork,
     TuneSensitivity, TuneTransfer, TunedFigure, TunedLane, mixed, mixed_difference, mixed_interval,
     tune_verdict,
 };
@@ -14,6 +14,9 @@ use crate::phrasing;
 use crate::search::Trial;
 use crate::stage::Stage;
 use crate::tuning::{Ask, FoundLane, HeldOut};
+
+/// The chance that any lane is said to have become better or worse although nothing changed.
+const ERRING: f64 = 0.05;
 
 /// Builds the document from what each network's held-out seeds found.
 pub(crate) fn document(
@@ -124,21 +127,10 @@ fn tuned_lane(
         let found = held_out_figure(metric, [lane.name(), &name], judged);
         found.before.is_some().then_some(found)
     };
-    let before = lanes_named(lane.name(), judged);
-    let after = lanes_named(&name, judged);
-    let limits_kept = (!aim.limits().is_empty()).then(|| {
-        aim.limits().iter().all(|limit| {
-            let value = mixed(limit.metric(), &after);
-            value.is_some_and(|value| {
-                if limit.metric().more_is_better() {
-                    value >= limit.limit()
-                } else {
-                    value <= limit.limit()
-                }
-            })
-        })
-    });
-    debug_assert_eq!(before.len(), after.len());
+    debug_assert_eq!(
+        lanes_named(lane.name(), judged).len(),
+        lanes_named(&name, judged).len()
+    );
     TunedLane {
         lane: lane.name().to_owned(),
         transport: lane.transport().to_owned(),
@@ -157,10 +149,54 @@ fn tuned_lane(
         bytes_per_player_hour: hour(Metric::BytesPerHour),
         money_per_player_hour: hour(Metric::MoneyPerHour),
         currency: currency(judged),
-        limits_kept,
+        limits_kept: limits_kept(aim.limits(), &name, judged),
         transfer: transfers(stage, ask, (lane, found), documents),
         sensitivity: sensitivities(lane, found),
         frontier: found.frontier.clone(),
+    }
+}
+
+/// Whether a lane keeps all limits or misses any, beyond chance; `None` where that is not
+/// decided, or where there is none.
+fn limits_kept(limits: &[Budget], lane: &str, judged: &[(f64, &Document)]) -> Option<bool> {
+    let decisions: Vec<Decision> = limits
+        .iter()
+        .map(|limit| decision(limit, lane, judged))
+        .collect();
+    if decisions.contains(&Decision::Missed) {
+        return Some(false);
+    }
+    let all_met = decisions.iter().all(|it| *it == Decision::Met);
+    (all_met && !decisions.is_empty()).then_some(true)
+}
+
+/// On one network what is decided of the lane's budgets, which the limits are. Of several
+/// together, where a limit is on their mean, its 95 % interval decides; that it is kept only
+/// where enough was played to decide it on each.
+fn decision(limit: &Budget, lane: &str, judged: &[(f64, &Document)]) -> Decision {
+    let metric = limit.metric();
+    let of_budget = |document: &Document| {
+        let mut budgets = document.budgets.iter();
+        let found = budgets.find(|it| it.lane == lane && it.metric == metric.to_string());
+        found.map_or(Decision::Undecided, |it| it.decision)
+    };
+    if let [(_, document)] = judged {
+        return of_budget(document);
+    }
+    let Some((low, high)) = mixed_interval(metric, &lanes_named(lane, judged)) else {
+        return Decision::Undecided;
+    };
+    let mut each = judged.iter().map(|(_, document)| of_budget(document));
+    let is_enough = each.all(|it| it != Decision::Undecided);
+    let (is_kept, is_missed) = if metric.more_is_better() {
+        (low >= limit.limit(), high < limit.limit())
+    } else {
+        (high <= limit.limit(), low > limit.limit())
+    };
+    match (is_kept && is_enough, is_missed) {
+        (true, _) => Decision::Met,
+        (_, true) => Decision::Missed,
+        _ => Decision::Undecided,
     }
 }
 
@@ -235,7 +271,7 @@ fn pairs<'a>(
 }
 
 /// Says of each lane that was changed whether it became better or worse, all of them
-/// together with one chance of [`BASELINE_ERRING`] to err.
+/// together with one chance of [`ERRING`] to err.
 fn decide(
     goal: Metric,
     asked: &[TunableLane],
@@ -255,7 +291,7 @@ fn decide(
             p_values.push(difference.p_value(0.0));
         }
     }
-    for ((place, mean), sure) in places.into_iter().zip(holm(&p_values, BASELINE_ERRING)) {
+    for ((place, mean), sure) in places.into_iter().zip(holm(&p_values, ERRING)) {
         if sure {
             lanes[place].finding = if (mean > 0.0) == goal.more_is_better() {
                 TuneFinding::Better
@@ -315,4 +351,57 @@ fn sensitivities(lane: &TunableLane, found: &FoundLane) -> Vec<TuneSensitivity> 
                 .collect(),
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lagometer_results::{Milliseconds, ResampleUnit, Resamples, figures};
+
+    /// A lane of five seeds that keeps so much within 150 ms, more or less.
+    fn document(share: f64) -> Document {
+        let metric = Metric::Within(150);
+        let mut lane = figures(&[], &[], None).into_lane("kcp", "kcp");
+        lane.messages.intended = 10_000;
+        lane.within.insert(Milliseconds(150), share);
+        lane.resamples = Some(Resamples {
+            unit: ResampleUnit::Seed,
+            blocks: 5,
+            block_s: 120.0,
+            values: [(
+                metric.to_string(),
+                (0..200)
+                    .map(|nth| Some(share + 0.001 * f64::from(nth % 5 - 2)))
+                    .collect(),
+            )]
+            .into(),
+            worst_unit: [(metric.to_string(), (1.0 - share) / 2.0)].into(),
+        });
+        let budgets = [Budget::new(metric, 0.97)];
+        Document {
+            budgets: lagometer_results::evaluate(&budgets, std::slice::from_ref(&lane)),
+            lanes: vec![lane],
+            ..Document::empty("run")
+        }
+    }
+
+    #[test]
+    fn a_limit_is_kept_or_missed_only_beyond_chance() {
+        let limits = [Budget::new(Metric::Within(150), 0.97)];
+        let kept = |shares: &[f64]| {
+            let documents: Vec<Document> = shares.iter().map(|&share| document(share)).collect();
+            let judged: Vec<(f64, &Document)> = documents.iter().map(|it| (1.0, it)).collect();
+            limits_kept(&limits, "kcp", &judged)
+        };
+        assert_eq!(kept(&[0.999]), Some(true));
+        assert_eq!(kept(&[0.93]), Some(false));
+        for undecided in [0.971, 0.969] {
+            assert_eq!(kept(&[undecided]), None, "{undecided}");
+        }
+        // Of two networks the mean is limited.
+        assert_eq!(kept(&[0.999, 0.96]), Some(true));
+        assert_eq!(kept(&[0.95, 0.96]), Some(false));
+        assert_eq!(kept(&[0.98, 0.9605]), None);
+        assert_eq!(limits_kept(&[], "kcp", &[]), None);
+    }
 }

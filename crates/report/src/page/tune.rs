@@ -9,7 +9,7 @@ use super::scale::LogScale;
 use super::scatter::delay_lines;
 use super::view::View;
 use crate::tuned::{
-    change, change_interval, choice, finding, goal, goal_in_words, lanes_to_paste, settings,
+    change, change_interval, choice, finding, goal, goal_in_words, lanes_to_paste, limits, settings,
 };
 use crate::written;
 
@@ -70,9 +70,10 @@ fn figures(view: &View<'_>, tune: &Tune, out: &mut String) {
         }
         append!(
             out,
-            r#"<td>{}</td></tr><tr><td class="settings" colspan="8"><code>{}</code></td></tr></tbody>"#,
+            r#"<td>{}</td></tr><tr><td class="settings" colspan="8"><code>{}</code>{}</td></tr></tbody>"#,
             finding(lane.finding),
-            esc(&choice(lane))
+            esc(&choice(lane)),
+            limits(tune, lane).map_or_else(String::new, |said| format!(" · {said}"))
         );
     }
     *out += "</table></div>";

@@ -10,7 +10,8 @@ use super::line_of;
 use super::paint::{Paint, Style, printable, wrap};
 use crate::cost::{amount, megabytes};
 use crate::tuned::{
-    change, change_interval, choice, finding, goal, goal_in_words, lanes_to_paste, what_matters,
+    change, change_interval, choice, finding, goal, goal_in_words, lanes_to_paste, limits,
+    what_matters,
 };
 use crate::written;
 
@@ -179,9 +180,7 @@ fn of_lane(
             change_interval(&tune.goal, &transfer.goal)
         ));
     }
-    if lane.limits_kept == Some(false) {
-        lines.push("  not all limits are kept".to_owned());
-    }
+    lines.extend(limits(tune, lane).map(|said| format!("  {said}")));
     for (nth, line) in lines.iter().enumerate() {
         let style = if nth == 0 { Style::Plain } else { Style::Dim };
         paragraph(line, style, paint, room, out);
@@ -276,5 +275,27 @@ mod tests {
         assert!(out.contains("kcp: resend = 1"), "{out}");
         assert!(out.lines().all(|line| line.chars().count() <= 80), "{out}");
         assert!(out.contains("[[lane]]\nname = \"kcp-tuned\"\n"), "{out}");
+    }
+
+    #[test]
+    fn silence_does_not_say_that_limits_are_kept() {
+        let shown = |limits_kept| {
+            let tune = Tune {
+                goal: "within_150ms".to_owned(),
+                limits: vec!["overhead at most 2".to_owned()],
+                lanes: vec![TunedLane {
+                    lane: "kcp".to_owned(),
+                    limits_kept,
+                    ..TunedLane::default()
+                }],
+                ..Tune::default()
+            };
+            let mut out = String::new();
+            render(&tune, Paint { colour: false }, 80, &mut out);
+            out
+        };
+        assert!(shown(Some(true)).contains("\n  all limits are kept\n"));
+        assert!(shown(Some(false)).contains("\n  not all limits are kept\n"));
+        assert!(shown(None).contains("\n  whether all limits are kept is not decided"));
     }
 }

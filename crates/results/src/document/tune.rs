@@ -76,7 +76,8 @@ pub struct TunedLane {
     /// That currency, as in `USD`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub currency: Option<String>,
-    /// Whether every limit is kept on held-out seeds; absent where there is none.
+    /// Whether every limit is kept on held-out seeds, beyond chance; absent where that is
+    /// not decided, and where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits_kept: Option<bool>,
     /// The same on each network that the search never played.

@@ -52,6 +52,17 @@ pub fn tune_verdict(goal: Metric, tune: &Tune) -> String {
     if !missed.is_empty() {
         clauses.push(format!("not all limits are kept by {}", names(&missed)));
     }
+    let open: Vec<&TunedLane> = tune
+        .lanes
+        .iter()
+        .filter(|lane| lane.limits_kept.is_none() && !tune.limits.is_empty())
+        .collect();
+    if !open.is_empty() {
+        clauses.push(format!(
+            "whether all limits are kept is not decided for {}",
+            names(&open)
+        ));
+    }
     let sentence = format!(
         "{} ({} on held-out seeds).",
         clauses.join("; "),
