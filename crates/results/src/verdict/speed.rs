@@ -21,8 +21,12 @@ pub fn speed_verdict(lanes: &[Lane]) -> String {
         let times = most.recv_mbit_per_s / least.recv_mbit_per_s.max(0.01);
         let _ = write!(
             text,
-            ", {times:.1} times as much as {slowest} with {}",
-            rate(least.recv_mbit_per_s)
+            ", {times:.1} times as much as {slowest} with {} ({})",
+            rate(least.recv_mbit_per_s),
+            match most.rate_per_seed.len().min(least.rate_per_seed.len()) {
+                0 | 1 => "one measurement of each".to_owned(),
+                seeds => format!("means of {seeds} seeds"),
+            }
         );
     }
     let losers: Vec<String> = carried
@@ -71,7 +75,8 @@ mod tests {
         ];
         assert_eq!(
             speed_verdict(&lanes),
-            "kcp carries 15.00 Gbit/s, 30.0 times as much as enet with 500.0 Mbit/s; udp loses 1.25 %."
+            "kcp carries 15.00 Gbit/s, 30.0 times as much as enet with 500.0 Mbit/s (one measurement of each); \
+             udp loses 1.25 %."
         );
         assert_eq!(speed_verdict(&lanes[..1]), "kcp carries 15.00 Gbit/s.");
         assert_eq!(speed_verdict(&[]), "Nothing was carried.");

@@ -17,7 +17,16 @@ pub fn sweep_verdict(sweep: &Sweep) -> Option<String> {
     .into_iter()
     .flatten()
     .collect();
-    (!sentences.is_empty()).then(|| sentences.join(" "))
+    (!sentences.is_empty()).then(|| sentences.join(" ") + measured_once(sweep))
+}
+
+/// That nothing is known of how figures vary, where they are of one measurement each.
+fn measured_once(sweep: &Sweep) -> &'static str {
+    if sweep.cells.iter().any(|cell| cell.per_seed.len() > 1) {
+        ""
+    } else {
+        " Each figure is of one measurement; how far another would be from it is not known."
+    }
 }
 
 /// The smallest or largest size at which every one of `tests` has a figure,
@@ -49,7 +58,7 @@ fn faster_answer(sweep: &Sweep) -> Option<String> {
     let at = size(tcp.size_bytes);
     if (tcp_us / udp_us).max(udp_us / tcp_us) < 1.05 {
         return Some(format!(
-            "At {at} TCP and UDP answer alike, in {} one way.",
+            "At {at} TCP and UDP answer within 5 % of each other, UDP in {} one way.",
             delay(udp_us / 1e3)
         ));
     }
@@ -57,7 +66,7 @@ fn faster_answer(sweep: &Sweep) -> Option<String> {
         let why = "a stream also keeps order, acknowledgements and timers for every message";
         ("UDP", udp_us, "TCP", tcp_us, why)
     } else {
-        let why = "an offload or the placement of this path must be why";
+        let why = "an offload or the placement of this path may be why";
         ("TCP", tcp_us, "UDP", udp_us, why)
     };
     Some(format!(
@@ -80,9 +89,9 @@ fn small_messages(sweep: &Sweep) -> Option<String> {
     let at = size(tcp.size_bytes);
     Some(if stream > datagrams {
         format!(
-            "At {at} a stream carries {} times as much as datagrams ({} against {}): {costs}, \
-             because the kernel gathers small writes into large segments, while every datagram \
-             walks through all layers by itself.",
+            "At {at} a stream carries {} times as much as datagrams ({} against {}): {costs}; \
+             the kernel gathers small writes into large segments, while every datagram walks \
+             through all layers by itself.",
             factor(stream / datagrams),
             rate(stream),
             rate(datagrams)
@@ -235,6 +244,8 @@ mod tests {
         .unwrap();
         for words in [
             "TCP answers sooner",
+            "may be why",
+            "Each figure is of one measurement",
             "datagrams carry 2.00 times",
             "stream is ahead",
         ] {
