@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use lagometer_link::{Direction, Link};
 use lagometer_results::{
     Audit, Disturbed, Document, Host, LAG_ABOVE, Lane, MessageRecord, Metric, SeedFigures,
-    SeedRun as SeedRecords,
+    SeedRun as SeedRecords, Warning,
 };
 use lagometer_testbed::Testbed;
 use lagometer_units::{Span, Time};
@@ -157,6 +157,16 @@ pub fn assemble_import(
         host: context.host,
         experiment: serde_json::json!({ "interval": interval }),
         lanes,
+        warnings: vec![Warning {
+            what: "the logs show no loss, nor when a message was sent".to_owned(),
+            why: "all figures are of the answers that came, as if each message had left on \
+                  schedule: what was lost, and what a client that was stuck did not send, is in \
+                  none of them"
+                .to_owned(),
+            mend: "take shares in time for the best that they may have been; where a log has a \
+                   clock, `imported.clock` of the document says how many answers a second came"
+                .to_owned(),
+        }],
         ..Document::empty("import")
     })
 }

@@ -422,3 +422,15 @@ fn settings_that_contradict_each_other_are_refused_in_one_line() {
         project.refuses(("x", b""), &workload, said);
     }
 }
+
+#[test]
+fn a_log_of_2015_is_shown_with_what_it_does_not_hold() {
+    let project = Project::new(REPLAY);
+    let log = "40 41 42 43 44 45 46 47 48 49 max: 49\n".repeat(10);
+    project.write("old.log", log);
+    let output = project.lagometer(&["import", "old.log"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let said = String::from_utf8_lossy(&output.stdout);
+    let warning = "Warning: the logs show no loss, nor when a message was sent";
+    assert!(said.contains(warning), "{said}");
+}

@@ -282,6 +282,8 @@ impl Figure {
             // A run of five seeds does not lag five times as much.
             Self::Episodes => Some(lane.episodes.len() as f64 / self.counted_in(lane)),
             Self::HeadOfLine => Some(lane.head_of_line.as_ref()?.share_of_late_delay),
+            // Logs of 2015 hold the answers that came, and none of what was lost.
+            Self::Lost if lane.imported.is_some() => None,
             _ => self.metric()?.of(lane),
         }
         .filter(|value| !value.is_nan())
@@ -314,6 +316,7 @@ impl Figure {
     ///
     /// None where there is too little to judge by, and for facts of the run.
     pub(crate) fn spread(self, lane: &Lane) -> Option<f64> {
+        self.of(lane)?;
         let (low, high) = interval(self.metric()?, lane)?;
         // Where every draw lost it there is nothing that varies.
         let half = low.is_finite().then_some((high - low) / 2.0)?;

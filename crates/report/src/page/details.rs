@@ -145,16 +145,21 @@ fn flatten(prefix: &str, value: &Value, lines: &mut Vec<(String, String)>) {
 
 fn messages(lane: &Lane) -> Vec<(String, String)> {
     let counts = &lane.messages;
-    let mut lines: Vec<(String, String)> = [
-        ("intended", counts.intended),
-        ("sent", counts.sent),
-        ("delivered", counts.delivered),
-        ("lost", counts.lost),
-        ("refused at first", counts.refused),
-    ]
-    .into_iter()
-    .map(|(name, count)| (name.to_owned(), written::count(count)))
-    .collect();
+    let known = match &lane.imported {
+        // Of what was sent or lost it knows nothing.
+        Some(log) => vec![("answers in the log", log.samples)],
+        None => vec![
+            ("intended", counts.intended),
+            ("sent", counts.sent),
+            ("delivered", counts.delivered),
+            ("lost", counts.lost),
+            ("refused at first", counts.refused),
+        ],
+    };
+    let mut lines: Vec<(String, String)> = known
+        .into_iter()
+        .map(|(name, count)| (name.to_owned(), written::count(count)))
+        .collect();
     if let Some(cpu) = lane.cpu_ns_per_message {
         let what = match lane.kernel_cpu_ns_per_message {
             Some(_) => "CPU per message",

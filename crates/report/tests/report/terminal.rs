@@ -1,7 +1,10 @@
 //! The terminal table and comparison, as text.
 
+use std::time::Duration;
+
 use lagometer_report::{Basis, Chance, Direction, Terminal, compare, comparison, table};
-use lagometer_results::ResampleUnit;
+use lagometer_results::import_2015::Log;
+use lagometer_results::{Document, ResampleUnit};
 
 use crate::golden::assert_golden;
 use crate::synthetic::{LANES, document, failed_lane, full, judge};
@@ -125,6 +128,21 @@ fn a_lane_of_an_imported_log_needs_neither_wire_nor_properties() {
     }
     let text = table(&document, PLAIN);
     assert_golden("import-80.txt", &text);
+}
+
+/// However many answers it has, and though there is room for the column.
+#[test]
+fn a_log_that_cannot_show_a_loss_is_not_said_to_have_none() {
+    let log = Log::parse(&"40 41 42 43 44 45 46 47 48 49 max: 49\n".repeat(2000)).unwrap();
+    let mut document = Document::empty("import");
+    let spacing = Duration::from_millis(50);
+    document.lanes.push(log.to_lane("old", "old", spacing));
+    let wide = Terminal {
+        width: 200,
+        colour: false,
+    };
+    let text = table(&document, wide);
+    assert!(text.contains("p99.9") && !text.contains("lost"), "{text}");
 }
 
 #[test]

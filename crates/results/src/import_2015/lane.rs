@@ -50,6 +50,11 @@ impl Log {
         // The schedule is assumed, so a delay from the intended send and one
         // from the actual send cannot be told apart.
         lane.rtt_raw_ms = None;
+        // It shows no loss, so nothing is known of how many there were.
+        if let Some(drawn) = &mut lane.resamples {
+            drawn.values.remove("lost");
+            drawn.worst_unit.remove("lost");
+        }
         lane.settings = serde_json::json!({ "spacing": Span(spacing).to_string() });
         lane.imported = Some(self.statistics(spacing));
         lane
