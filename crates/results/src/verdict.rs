@@ -165,6 +165,8 @@ struct Ranking<'a> {
     runner_up: Option<(&'a Lane, Metric)>,
     /// Whether there was enough to tell lanes apart by.
     is_distinguished: bool,
+    /// Whether no other lane of its kind was played, so that it does best of nothing.
+    is_alone: bool,
 }
 
 impl<'a> Bench<'a> {
@@ -225,6 +227,7 @@ impl<'a> Bench<'a> {
                 unsettled: Vec::new(),
                 runner_up: None,
                 is_distinguished: false,
+                is_alone: false,
             });
         }
         let (mut equals, unplaced) = self.narrow(&field);
@@ -242,6 +245,7 @@ impl<'a> Bench<'a> {
             unsettled,
             runner_up,
             is_distinguished: true,
+            is_alone: lanes.len() == 1,
         })
     }
 

@@ -1,6 +1,6 @@
 //! The words of a verdict on lanes that carried a game.
 
-use super::words::{all, cost, listed, others_clause, undecided_clause};
+use super::words::{NEXT, all, cost, listed, others_clause, undecided_clause};
 use super::{Bench, Ranking};
 use crate::document::{Decision, Lane};
 use crate::metric::{Metric, Statistic};
@@ -16,8 +16,8 @@ fn ranked(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
     if !ranking.is_distinguished {
         let lanes = all(ranking);
         return format!(
-            "{} {}: {feels}, but this run is too short to tell lanes apart: play at least \
-             five seeds{}",
+            "{} {}: {feels}, but this run is too short to tell lanes apart: play \
+             five seeds or five minutes{}",
             listed(&lanes),
             least(lane),
             undecided_clause(bench, &lanes, "; ")
@@ -37,8 +37,13 @@ fn ranked(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
             budgets(bench, lane)
         );
     }
+    let does_best = if ranking.is_alone {
+        "is the only lane"
+    } else {
+        "does best"
+    };
     format!(
-        "{name} does best: {feels}{}{}{}",
+        "{name} {does_best}: {feels}{}{}{}",
         lead(ranking),
         cost(lane),
         budgets(bench, lane)
@@ -87,10 +92,7 @@ fn lead(ranking: &Ranking<'_>) -> String {
     let of = match metric {
         Metric::RollbackStalled => {
             let theirs = metric.of(runner_up).unwrap_or(1.0) * 100.0;
-            return format!(
-                ", against {theirs:.2} % with {}, the next best",
-                runner_up.lane
-            );
+            return format!(", against {theirs:.2} % with {}, {NEXT}", runner_up.lane);
         }
         Metric::InterpolationNeeded => "of interpolation",
         Metric::Event(_) => "for events",
@@ -100,7 +102,7 @@ fn lead(ranking: &Ranking<'_>) -> String {
         Some(theirs) if theirs.is_finite() => format!("{theirs:.0} ms {of}"),
         _ => format!("no bound {of}"),
     };
-    format!(", against {theirs} with {}, the next best", runner_up.lane)
+    format!(", against {theirs} with {}, {NEXT}", runner_up.lane)
 }
 
 /// What is decided of the budgets set for the lane.

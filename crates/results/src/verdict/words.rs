@@ -68,7 +68,7 @@ fn reliable(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
         let show = if lanes.len() == 1 { "shows" } else { "show" };
         return format!(
             "{} {show} the largest share {within}, {share}, but this run is too short to tell \
-             lanes apart: play at least five seeds{}",
+             lanes apart: play five seeds or five minutes{}",
             listed(&lanes),
             undecided_clause(bench, &lanes, "; ")
         );
@@ -79,11 +79,16 @@ fn reliable(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
     let lead = lead(bench, ranking);
     let cost = cost(ranking.best);
     let budgets = budgets(bench);
+    let does_best = if ranking.is_alone {
+        format!("{name}, the only reliable lane, keeps")
+    } else {
+        format!("{name} does best: it keeps")
+    };
     match bench.budgets_of(ranking.best) {
         Some(Decision::Missed) if !bench.is_known_to_miss_budget(ranking.best) => {
             format!(
-                "{name} does best: it keeps {share} of messages {within}{lead}{cost}, and misses a \
-                 budget in this run"
+                "{does_best} {share} of messages {within}{lead}{cost}, and misses a budget in this \
+                 run"
             )
         }
         Some(Decision::Missed) => format!(
@@ -94,10 +99,10 @@ fn reliable(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
             format!("{name} keeps {share} of messages {within} and meets {budgets}{lead}{cost}")
         }
         Some(Decision::Undecided) => format!(
-            "{name} does best: it keeps {share} of messages {within}{lead}{cost}{}",
+            "{does_best} {share} of messages {within}{lead}{cost}{}",
             undecided_clause(bench, &[ranking.best], "; ")
         ),
-        None => format!("{name} does best: it keeps {share} of messages {within}{lead}{cost}"),
+        None => format!("{does_best} {share} of messages {within}{lead}{cost}"),
     }
 }
 
@@ -115,7 +120,11 @@ pub(super) fn unreliable(bench: &Bench<'_>, ranking: &Ranking<'_>, count: usize)
     let said = if count == 1 {
         format!("{name}, which is unreliable, {lost} and {kept}")
     } else if ranking.is_distinguished && ranking.equals.is_empty() {
-        format!("of the unreliable lanes {name} did best: it {lost} and {kept}")
+        format!(
+            "of the unreliable lanes {name} did best: it {lost} and {kept}{}{}",
+            lead(bench, ranking),
+            cost(ranking.best)
+        )
     } else if ranking.is_distinguished {
         format!(
             "of the unreliable lanes {} cannot be told apart: {name} {lost} and {kept}",
@@ -197,6 +206,10 @@ fn several(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
     }
 }
 
+/// What the lane is that the best is held against: no test places it before the others that
+/// are surpassed.
+pub(super) const NEXT: &str = "the nearest of those it surpasses";
+
 /// By how much the best lane leads, and before whom.
 fn lead(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
     let Some((runner_up, metric)) = ranking.runner_up else {
@@ -208,18 +221,18 @@ fn lead(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
     };
     match metric {
         Metric::Rtt(_) if theirs.is_infinite() => format!(
-            ", its slowest thousandth taking {ours:.0} ms or more where {next}, the next best, \
+            ", its slowest thousandth taking {ours:.0} ms or more where {next}, {NEXT}, \
              lost it"
         ),
         Metric::Rtt(_) => format!(
             ", its slowest thousandth taking {ours:.0} ms or more against {theirs:.0} ms for \
-             {next}, the next best"
+             {next}, {NEXT}"
         ),
-        Metric::Lag => format!(
-            ", with {ours:.2} s of lag a minute against {theirs:.2} s for {next}, the next best"
-        ),
+        Metric::Lag => {
+            format!(", with {ours:.2} s of lag a minute against {theirs:.2} s for {next}, {NEXT}")
+        }
         _ => format!(
-            ", {}{} more than {next}, the next best at {}",
+            ", {}{} more than {next}, {NEXT}, at {}",
             points(ours - theirs),
             difference(metric, ranking.best, runner_up).map_or_else(String::new, |found| {
                 format!(" (± {:.2})", (found.high - found.mean) * 100.0)
