@@ -22,6 +22,7 @@ CRATES = ["crates/stats", "crates/units", "crates/results"]
 
 HOLM = "crates/stats/src/student.rs"
 DIFFERENCE = "crates/results/src/difference.rs"
+BEYOND = "crates/results/src/difference/beyond.rs"
 RESAMPLE = "crates/results/src/resample.rs"
 VERDICT = "crates/results/src/verdict.rs"
 
@@ -109,8 +110,8 @@ DEFECTS = [
         "stretches of one second for ten",
         STRETCHES,
         RESAMPLE,
-        "const BLOCK: u64 = 10_000_000_000;",
-        "const BLOCK: u64 = 1_000_000_000;",
+        "const BLOCK_S: f64 = 10.0;",
+        "const BLOCK_S: f64 = 1.0;",
     ),
     Defect(
         "no floor under the error from a figure's resolution",
@@ -122,7 +123,7 @@ DEFECTS = [
     Defect(
         "a budget is not held to one more unit as bad as the worst",
         OUTAGES,
-        DIFFERENCE,
+        BEYOND,
         "(value < limit && worst_unit > 0.0)",
         "(value < limit && worst_unit > f64::MAX)",
     ),
@@ -136,14 +137,14 @@ DEFECTS = [
     Defect(
         "a budget on a quantile is judged by its own draws alone",
         QUANTILES,
-        DIFFERENCE,
-        "Some(of_share.filter(|share| share.t < own.t).unwrap_or(own))",
-        "Some(of_share.filter(|share| share.t < -1.0).unwrap_or(own))",
+        BEYOND,
+        "Some(other.filter(|other| other.t < own.t).unwrap_or(own))",
+        "Some(other.filter(|other| other.t < -1.0).unwrap_or(own))",
     ),
     Defect(
         "one more unit that is no worse than the worst, of a quantile",
         QUANTILES,
-        DIFFERENCE,
+        BEYOND,
         "const NEXT_WORSE: f64 = 5.0;",
         "const NEXT_WORSE: f64 = 1.0;",
     ),

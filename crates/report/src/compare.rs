@@ -8,9 +8,9 @@
 //!   same network conditions (same seeds, same network, virtual time) that leaves out what
 //!   these did to both; units of other runs are paired in their order, which has nothing to
 //!   do with what they met. What is slowest is held to the share of messages beyond a
-//!   limit, too (`judged`).
-//! - All figures of all lanes together are held to one chance of [`ERRING`] to find a
-//!   difference where there is none (Holm's procedure).
+//!   limit, too ([`difference_of_runs`]).
+//! - All figures of all lanes together are held to one chance of [`TWO_RUNS_ERRING`] to find
+//!   a difference where there is none (Holm's procedure).
 //! - Where lanes ran in real time a difference must exceed what the machines' late
 //!   wake-ups can do.
 //!
@@ -19,23 +19,17 @@
 //! cannot be known, and that is said. How often all this errs, and what it finds, is tried
 //! in `tests/false_comparisons`.
 
-use lagometer_results::{Document, Lane, ResampleUnit, SCHEMA, noise_ms};
+use lagometer_results::{
+    Document, Lane, ResampleUnit, SCHEMA, TWO_RUNS_ERRING, difference_of_runs, noise_ms,
+};
 use lagometer_stats::holm;
 use thiserror::Error;
 
-use self::judged::judged;
 use self::unlike::{lane_differences, run_differences};
 use crate::about::About;
 use crate::figure::{Figure, Unit};
 
-mod judged;
 mod unlike;
-
-/// The chance that any figure of any lane is called better or worse although nothing
-/// changed. Half of what is promised: the draws are a little too sure where so many
-/// figures are asked at once, and held to one in twenty 5.5 % of comparisons of 13 lanes
-/// erred (`tests/false_comparisons`).
-const ERRING: f64 = 0.025;
 
 /// Histograms keep three significant digits.
 const RESOLUTION: f64 = 1e-3;
@@ -220,7 +214,7 @@ fn keep_what_is_sure(lanes: &mut [LaneChange]) {
     let (judged, p_values): (Vec<&mut Change>, Vec<f64>) = changes
         .filter_map(|change| change.p_value.map(|p_value| (change, p_value)))
         .unzip();
-    for (change, is_sure) in judged.into_iter().zip(holm(&p_values, ERRING)) {
+    for (change, is_sure) in judged.into_iter().zip(holm(&p_values, TWO_RUNS_ERRING)) {
         if !is_sure {
             change.direction = Direction::Same;
         }
@@ -330,7 +324,10 @@ fn change(pair: &Pair, figure: Figure, first: &Lane, second: &Lane) -> Option<Ch
     };
     // Of what is lost in both there is no difference to judge.
     let is_lost_in_both = before.is_infinite() && after.is_infinite();
-    if !is_lost_in_both && let Some(found) = judged(figure, first, second) {
+    let judged = figure
+        .metric()
+        .and_then(|metric| difference_of_runs(metric, first, second));
+    if !is_lost_in_both && let Some(found) = judged {
         change.p_value = Some(found.p_value(pair.noise(figure)));
         change.direction = if (found.mean < 0.0) == figure.smaller_is_better() {
             Direction::Better

@@ -117,6 +117,7 @@ impl Gate {
     pub fn of(document: &Document, baseline: Option<Baseline<'_>>) -> Result<Self, NoBaseline> {
         let mut checks = Vec::new();
         checks.extend(validity(document));
+        checks.extend(wholeness(document));
         checks.extend(document.budgets.iter().map(Check::of_budget));
         if let Some(baseline) = baseline {
             alike(baseline.document, document)?;
@@ -227,6 +228,8 @@ impl Check {
             asked: budget::asked(result),
             found,
             outcome: match (result.ok, result.decision) {
+                // What nobody measured is neither kept nor missed.
+                (false, _) if result.unmeasured => Outcome::Undecided,
                 (false, _) => Outcome::Failed,
                 (true, Decision::Undecided) => Outcome::Undecided,
                 (true, _) => Outcome::Held,
@@ -296,6 +299,17 @@ fn validity(document: &Document) -> Option<Check> {
     })
 }
 
+/// That a run was cut short: what it found is not what was to be held.
+fn wholeness(document: &Document) -> Option<Check> {
+    document.partial.then(|| Check {
+        asked_by: AskedBy::Experiment,
+        lane: None,
+        asked: "played to its end".to_owned(),
+        found: "it was cut short".to_owned(),
+        outcome: Outcome::Failed,
+    })
+}
+
 /// Lanes of the baseline that the run has not, or in which a lane failed that
 /// did not.
 fn gone(baseline: &Document, document: &Document) -> Vec<Check> {
@@ -322,45 +336,31 @@ fn gone(baseline: &Document, document: &Document) -> Vec<Check> {
 /// Whether two runs may be held against each other at all.
 fn alike(baseline: &Document, document: &Document) -> Result<(), NoBaseline> {
     let (a, b) = (About::of(baseline), About::of(document));
-    let said = |document: &Document, key: &str| {
-        let written = document.experiment.get(key);
-        written.map(|value| {
-            value
-                .as_str()
-                .map_or_else(|| value.to_string(), str::to_owned)
+    let stated = |value: Option<String>| value.unwrap_or_else(|| "not stated".to_owned());
+    let asked = |key: &str| {
+        [baseline, document].map(|document| {
+            let written = document.experiment.get(key)?;
+            let text = written.as_str().map(str::to_owned);
+            Some(text.unwrap_or_else(|| written.to_string()))
         })
     };
-    let stated = |value: Option<String>| value.unwrap_or_else(|| "not stated".to_owned());
-    for (what, before, now) in [
-        (
-            "command",
-            baseline.command.clone(),
-            document.command.clone(),
-        ),
-        ("experiment", a.experiment, b.experiment),
-        ("network", stated(a.network), stated(b.network)),
-        (
-            "duration",
-            stated(said(baseline, "for")),
-            stated(said(document, "for")),
-        ),
-        (
-            "workload",
-            stated(said(baseline, "workload")),
-            stated(said(document, "workload")),
-        ),
-        (
-            "tick",
-            stated(said(baseline, "tick")),
-            stated(said(document, "tick")),
-        ),
-        (
-            "testbed",
-            stated(baseline.testbed.clone()),
-            stated(document.testbed.clone()),
-        ),
-    ] {
+    let commands = [baseline, document].map(|each| Some(each.command.clone()));
+    let testbeds = [baseline, document].map(|each| each.testbed.clone());
+    let same = [
+        ("command", commands),
+        ("experiment", [Some(a.experiment), Some(b.experiment)]),
+        ("network", [a.network, b.network]),
+        ("duration", asked("for")),
+        ("workload", asked("workload")),
+        ("tick", asked("tick")),
+        ("lag threshold", asked("lag_threshold")),
+        ("other traffic", asked("cross")),
+        ("sharing of links", asked("shared")),
+        ("testbed", testbeds),
+    ];
+    for (what, [before, now]) in same {
         if before != now {
+            let [before, now] = [before, now].map(stated);
             return Err(NoBaseline::Another { what, before, now });
         }
     }

@@ -1,12 +1,12 @@
 //! A run held against an earlier one of the same experiment: what became worse
 //! beyond chance.
 //!
-//! Every lane that both played is compared by every figure of [`figures_of`].
-//! All comparisons together are held to one chance of [`BASELINE_ERRING`] to
-//! find a change where there is none (Holm's procedure), so that a gate on a
-//! dozen lanes does not cry wolf every other night. In virtual time the same
-//! seeds meet the same network conditions in both runs and are compared seed by
-//! seed, see [`difference`](crate::difference()).
+//! Every lane that both played is compared by every figure of [`figures_of`], as two runs
+//! are that are set beside each other ([`difference_of_runs`]): all comparisons together
+//! are held to one chance of [`TWO_RUNS_ERRING`] to find a change where there is none
+//! (Holm's procedure), so that a gate on a dozen lanes does not cry wolf every other
+//! night. In virtual time the same seeds meet the same network conditions in both runs and
+//! are compared seed by seed.
 //!
 //! What is certain may still not matter: a figure may become worse by a share of
 //! itself, the tolerance, before it counts. Of a share in time it is what is
@@ -14,14 +14,12 @@
 
 use lagometer_stats::holm;
 
-use crate::difference::{difference, floor, noise_ms};
+use crate::difference::{
+    TWO_RUNS_ERRING, difference_of_runs, floor, is_spent, is_virtual_time, noise_ms,
+};
 use crate::document::{Document, Lane};
 use crate::metric::{Metric, Statistic};
 use crate::verdict::ranking_limit_ms;
-
-/// The chance that any figure of any lane is said to have changed although
-/// none has.
-pub const BASELINE_ERRING: f64 = 0.05;
 
 /// Histograms keep three significant digits: what is closer is the same.
 const RESOLUTION: f64 = 1e-3;
@@ -80,10 +78,12 @@ const fn figures_of(limit_ms: u32) -> [Metric; 10] {
 ///
 /// A lane that only one of the documents has is left out, and so is one that
 /// played in neither; one that no longer plays has no figure `now` and is worse
-/// in all it had.
+/// in all it had. Of one that plays and has a figure no more nothing is known.
 #[must_use]
 pub fn against_baseline(baseline: &Document, now: &Document, tolerance: f64) -> Vec<Shift> {
     let noise_ms = noise_ms(baseline) + noise_ms(now);
+    let is_repeated = is_repeated(baseline, now);
+    let limit_ms = common_limit_ms(baseline, now);
     let mut shifts = Vec::new();
     // Of each shift that chance has a hold on, the chance of it.
     let (mut doubtful, mut p_values) = (Vec::new(), Vec::new());
@@ -91,30 +91,52 @@ pub fn against_baseline(baseline: &Document, now: &Document, tolerance: f64) -> 
         let Some(now) = now.lanes.iter().find(|lane| lane.lane == before.lane) else {
             continue;
         };
-        for metric in figures_of(ranking_limit_ms(baseline)) {
+        for metric in figures_of(limit_ms) {
             let Some(mut shift) = Shift::of(metric, before, now) else {
                 continue;
             };
             let allowed = tolerance * shift.badness_before() + floor(metric, noise_ms);
             let way = shift.way();
-            if shift.now.is_none() || way == ShiftFinding::Same {
+            if shift.now.is_none() && now.messages.intended > 0 {
+                // It played, and nobody measured it.
+            } else if shift.now.is_none() || way == ShiftFinding::Same {
                 shift.finding = way;
-            } else if let Some(found) = difference(metric, now, before) {
+            } else if let Some(found) = difference_of_runs(metric, before, now) {
                 doubtful.push(shifts.len());
                 p_values.push(found.p_value(allowed));
                 shift.finding = way;
-            } else if !metric.is_estimated() || is_of_the_wire(metric) {
+            } else if !metric.is_estimated() || (is_repeated && is_spent(metric)) {
                 shift.finding = shift.fact(allowed);
             }
             shifts.push(shift);
         }
     }
-    for (index, sure) in doubtful.into_iter().zip(holm(&p_values, BASELINE_ERRING)) {
+    for (index, sure) in doubtful.into_iter().zip(holm(&p_values, TWO_RUNS_ERRING)) {
         if !sure {
             shifts[index].finding = ShiftFinding::Same;
         }
     }
     shifts
+}
+
+/// Whether both runs played the same seeds in virtual time, so that what they put on the
+/// wire differs by what changed alone.
+fn is_repeated(baseline: &Document, now: &Document) -> bool {
+    let is_virtual = |document: &Document| document.testbed.as_deref().is_some_and(is_virtual_time);
+    is_virtual(baseline) && is_virtual(now) && baseline.seeds == now.seeds
+}
+
+/// The limit that lanes of the run are ranked by, or of the baseline where no lane of the run
+/// has its own measured.
+fn common_limit_ms(baseline: &Document, now: &Document) -> u32 {
+    let limits = [ranking_limit_ms(baseline), ranking_limit_ms(now)];
+    let is_kept = |limit_ms: &u32| {
+        [baseline, now].into_iter().all(|document| {
+            let mut lanes = document.lanes.iter();
+            lanes.any(|lane| Metric::Within(*limit_ms).of(lane).is_some())
+        })
+    };
+    limits.into_iter().find(is_kept).unwrap_or(limits[0])
 }
 
 impl Shift {
@@ -175,15 +197,6 @@ impl Shift {
             _ => self.way(),
         }
     }
-}
-
-/// What a player puts on the wire hardly varies with luck: where too little was played to
-/// draw it anew, it is compared as it is.
-const fn is_of_the_wire(metric: Metric) -> bool {
-    matches!(
-        metric,
-        Metric::Overhead | Metric::BytesPerHour | Metric::MoneyPerHour
-    )
 }
 
 #[cfg(test)]

@@ -18,10 +18,10 @@ use lagometer_units::{BadQuantity, Share, Span};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::difference::{Difference, beyond, fewest_units, interval, judged_by, whole_limits};
-use crate::document::{BudgetResult, Decision, Lane};
+use crate::difference::{Difference, beyond, interval, is_enough_to_keep, judged_by, whole_limits};
+use crate::document::{BudgetResult, Decision, Lane, ResampleUnit};
 use crate::metric::{Metric, Unit, UnknownMetric};
-use crate::resample::FEWEST_SEEDS;
+use crate::resample::{BLOCK_S, FEWEST_BLOCKS, FEWEST_SEEDS};
 use crate::verdict::ERRING;
 
 /// A limit on one figure of some or all lanes.
@@ -199,7 +199,10 @@ pub fn evaluate(budgets: &[Budget], lanes: &[Lane]) -> Vec<BudgetResult> {
         for lane in lanes.iter().filter(|lane| budget.concerns(&lane.lane)) {
             let result = budget.held_against(lane);
             let is_measured = lane.messages.intended > 0 && !result.unmeasured;
-            if is_measured && budget.metric.is_estimated() {
+            // What must not happen at all and did is missed, whatever chance does.
+            let best = best_of(budget.metric);
+            let is_certain = !result.ok && (budget.limit - best).abs() <= ROUNDING;
+            if is_measured && budget.metric.is_estimated() && !is_certain {
                 let found = beyond(budget.metric, lane, budget.limit);
                 doubtful.push((results.len(), budget.metric, lane, found));
             }
@@ -221,7 +224,7 @@ pub fn evaluate(budgets: &[Budget], lanes: &[Lane]) -> Vec<BudgetResult> {
                 Some(found) if varies(*metric, result.value) => {
                     result.more_seeds = more_seeds(lane, found, chance);
                 }
-                _ => result.fewest_more_seeds = Some(fewest_more_seeds(*metric, lane)),
+                _ => result.fewest_more_seeds = Some(fewest_more_seeds(*metric, lane, result.ok)),
             }
         }
     }
@@ -231,20 +234,47 @@ pub fn evaluate(budgets: &[Budget], lanes: &[Lane]) -> Vec<BudgetResult> {
 /// Whether it is known how a figure varies: where nothing bad was seen in any unit of play,
 /// it is not.
 fn varies(metric: Metric, value: Option<f64>) -> bool {
-    let best = if metric.more_is_better() && metric.unit() == Unit::Share {
+    value.is_none_or(|value| (value - best_of(metric)).abs() > ROUNDING)
+}
+
+/// The best value that there can be.
+fn best_of(metric: Metric) -> f64 {
+    if metric.more_is_better() && metric.unit() == Unit::Share {
         1.0
     } else {
         0.0
-    };
-    value.is_none_or(|value| (value - best).abs() > ROUNDING)
+    }
 }
 
-/// How many more seeds it takes until anything is known of how a figure varies.
-fn fewest_more_seeds(metric: Metric, lane: &Lane) -> u32 {
-    let fewest = fewest_units(metric).max(FEWEST_SEEDS as u32);
-    fewest
-        .saturating_sub(lane.per_seed.len().max(1) as u32)
-        .max(1)
+/// How many more seeds it takes at least until anything is decided: until there are units
+/// enough to know of how the figure varies, and where the limit `is_kept` enough to say so.
+fn fewest_more_seeds(metric: Metric, lane: &Lane, is_kept: bool) -> u32 {
+    let played = lane.per_seed.len().max(1) as u32;
+    let seed_s = seed_s(lane);
+    let stretches = (seed_s / BLOCK_S) as u64;
+    let is_enough = |seeds: u32| {
+        let (units, suffice) = if seeds as usize >= FEWEST_SEEDS {
+            (seeds, true)
+        } else {
+            let units = u64::from(seeds) * stretches;
+            (units as u32, units >= FEWEST_BLOCKS)
+        };
+        suffice && (!is_kept || is_enough_to_keep(metric, units, f64::from(seeds) * seed_s))
+    };
+    let mut more = 1..=MOST_TIMES * 1000;
+    more.find(|more| is_enough(played + more))
+        .unwrap_or(MOST_TIMES * 1000)
+}
+
+/// How long one seed was played, in seconds.
+fn seed_s(lane: &Lane) -> f64 {
+    let seeds = lane.per_seed.len().max(1) as f64;
+    match &lane.resamples {
+        Some(drawn) if drawn.unit == ResampleUnit::Seed => drawn.block_s,
+        Some(drawn) => f64::from(drawn.blocks) * drawn.block_s / seeds,
+        // Whole steps, so a little more than there was.
+        None => lane.timeline.step_s * lane.timeline.lost.len() as f64,
+    }
 }
 
 /// How many more seeds like those played would decide a budget in four runs of

@@ -16,9 +16,7 @@
 //! root of a late share, of messages or of play (M. S. Bartlett, "The use of
 //! transformations", 1947), of a count's root and of a delay's logarithm.
 //!
-//! Where what is bad is rare and long, a run that met little of it also shows little
-//! variance: that a budget is kept is believed only where one more unit as bad as the
-//! worst of them would not break it ([`rare`]).
+//! That a budget is kept wants more than that ([`beyond`]).
 //!
 //! No error is taken to be smaller than the figure's resolution allows: some
 //! units that happen to agree to the message are no proof of certainty.
@@ -31,16 +29,19 @@
 //! Where lanes ran in real time, a difference must also exceed what the
 //! machine's late wake-ups can do.
 
-use lagometer_stats::{rare, student};
+use lagometer_stats::student;
 
 use crate::document::{Document, Lane, ResampleUnit, Resamples};
-use crate::game::FREEZES_PER_MIN;
 use crate::lag::per_minute;
 use crate::metric::{Metric, Unit};
 
+mod beyond;
 mod mixture;
+mod of_runs;
 
+pub(crate) use beyond::{beyond, is_enough_to_keep, is_spent, judged_by, whole_limits};
 pub use mixture::{mixed, mixed_difference, mixed_interval};
+pub use of_runs::{TWO_RUNS_ERRING, difference_of_runs};
 
 /// How sure an interval is that stands by itself.
 pub const CONFIDENCE: f64 = 0.95;
@@ -51,14 +52,6 @@ const FEWEST_BEYOND: u64 = 10;
 
 /// Histograms keep three significant digits; what is closer is the same.
 const RESOLUTION: f64 = 1e-3;
-
-/// How much worse than the worst unit one more is reckoned with, where a quantile leaves
-/// less than a unit's messages. What a share of a run has late is made by many units, and
-/// the worst of them is a good measure; beyond such a quantile there are a few of the
-/// longest events alone. Where lengths have the tail of the outages that were tried
-/// (Pareto, 1.3), one that is longer than all so far is 1.7 times as long in half of all
-/// cases, and five times in one of eight.
-const NEXT_WORSE: f64 = 5.0;
 
 /// The difference of one figure between two lanes, first less second, with
 /// its 95 % confidence interval.
@@ -107,119 +100,6 @@ pub fn difference(metric: Metric, first: &Lane, second: &Lane) -> Option<Differe
     Drawn::of(metric, first)?.less(&Drawn::of(metric, second)?, resolution)
 }
 
-/// How far a lane's figure is from `limit`; `None` as in [`difference()`].
-///
-/// A quantile of delays is within its limit where at least its share of them is, and the
-/// interpolation that is needed is where the view freezes seldom enough at the limit.
-/// Both are asked, and the less certain of the two answers: the draws of the first do not
-/// show how much more may be just beyond the limit, nor those of the second how far
-/// beyond it is.
-pub(crate) fn beyond(metric: Metric, lane: &Lane, limit: f64) -> Option<Difference> {
-    let own = beyond_limit(metric, lane, limit, 1.0)?;
-    let is_kept = metric.of(lane)? <= limit;
-    if is_kept && !metric.more_is_better() && lane.resamples.as_ref()?.blocks < fewest_units(metric)
-    {
-        return None;
-    }
-    // Between two whole milliseconds the one that lets the run say more.
-    let [below, above] = whole_limits(limit);
-    let other = if is_kept { above } else { below }
-        .and_then(|limit_ms| judged_by(metric, limit_ms))
-        .and_then(|(by, its_limit)| beyond_limit(by, lane, its_limit, next_worse(metric, lane)));
-    Some(other.filter(|other| other.t < own.t).unwrap_or(own))
-}
-
-/// What a budget on a figure of a distribution is judged by beside its own draws, at so
-/// many milliseconds: a figure that adds up what is bad in each unit of play, and the
-/// limit of it that says the same.
-pub(crate) fn judged_by(metric: Metric, limit_ms: u32) -> Option<(Metric, f64)> {
-    let share = || Some(f64::from(metric.quantile_per_mille()?) / 1000.0);
-    match metric {
-        Metric::Rtt(_) => Some((Metric::Within(limit_ms), share()?)),
-        Metric::Event(_) => Some((Metric::EventWithin(limit_ms), share()?)),
-        Metric::InterpolationNeeded => Some((Metric::ViewFreezesAt(limit_ms), FREEZES_PER_MIN)),
-        _ => None,
-    }
-}
-
-/// How much worse than the worst unit one more is reckoned with.
-fn next_worse(metric: Metric, lane: &Lane) -> f64 {
-    let units = lane.resamples.as_ref().map_or(0, |drawn| drawn.blocks);
-    match metric.quantile_per_mille() {
-        Some(per_mille) if u64::from(1000 - per_mille) * u64::from(units) < 1000 => NEXT_WORSE,
-        _ => 1.0,
-    }
-}
-
-/// With fewer units of play than this a budget on a quantile is not said to be met: what
-/// the quantile leaves is less than a tenth of a unit, so that one long outage, which so
-/// short a run need not meet, is all of it. None are wanted for other figures.
-pub(crate) fn fewest_units(metric: Metric) -> u32 {
-    match metric.quantile_per_mille() {
-        Some(per_mille) => 100_u32.div_ceil(1000 - per_mille),
-        None => 0,
-    }
-}
-
-/// The whole milliseconds next to a limit, below it and above, or twice the limit itself;
-/// none where shares are not kept, below one millisecond and beyond all of them.
-pub(crate) fn whole_limits(limit_ms: f64) -> [Option<u32>; 2] {
-    [limit_ms.floor(), limit_ms.ceil()].map(|limit| {
-        let is_kept = limit >= 1.0 && limit <= f64::from(u32::MAX);
-        is_kept.then_some(limit as u32)
-    })
-}
-
-/// As [`beyond`], of the figure itself, and reckoning with one more unit that is
-/// `next_worse` times as bad as the worst.
-fn beyond_limit(metric: Metric, lane: &Lane, limit: f64, next_worse: f64) -> Option<Difference> {
-    let drawn = Drawn::of(metric, lane)?;
-    let mut found = drawn.less(&Drawn::constant(limit, &drawn), resolution(metric, lane))?;
-    if let Some(chance) = chance_if_rare(metric, lane, &drawn, limit, next_worse) {
-        // No surer than this.
-        found.t = found
-            .t
-            .min(student::two_sided_quantile(chance, drawn.freedom));
-    }
-    Some(found)
-}
-
-/// The chance that a figure keeps its limit as well as it does where the truth lies on it,
-/// as [`rare`] has it; `None` where it does not keep it, or is no sum of what is bad in
-/// each unit of play.
-fn chance_if_rare(
-    metric: Metric,
-    lane: &Lane,
-    drawn: &Drawn,
-    limit: f64,
-    next_worse: f64,
-) -> Option<f64> {
-    let worst_unit = *lane
-        .resamples
-        .as_ref()?
-        .worst_unit
-        .get(&metric.to_string())?;
-    let bad = |value: f64| {
-        if metric.more_is_better() {
-            1.0 - value
-        } else {
-            value
-        }
-    };
-    let (value, limit) = (bad(drawn.value), bad(limit));
-    let variance = squared(drawn.error(drawn.draws.iter().copied()));
-    // Where no unit had anything, one might have had the least there is.
-    let least = resolution(
-        match metric {
-            Metric::ViewFreezes | Metric::ViewFreezesAt(_) => Metric::Freezes,
-            metric => metric,
-        },
-        lane,
-    ) / f64::from(drawn.units.max(1)).sqrt();
-    let worst_unit = worst_unit.max(least) * next_worse;
-    (value < limit && worst_unit > 0.0).then(|| rare::p_value(value, variance, worst_unit, limit))
-}
-
 /// Which of two lanes of one run is better by a figure, if either is, for a
 /// comparison that stands by itself: with a chance of one in twenty to find a
 /// difference where there is none.
@@ -260,7 +140,7 @@ pub fn noise_ms(document: &Document) -> f64 {
 }
 
 /// Whether nobody wakes late in a testbed.
-fn is_virtual_time(testbed: &str) -> bool {
+pub(crate) fn is_virtual_time(testbed: &str) -> bool {
     matches!(testbed, "sim" | "kernel")
 }
 

@@ -35,12 +35,12 @@ mod within;
 pub mod written;
 
 pub use agreement::{Agreement, ComparedFigure, LaneAgreement, Margins, agreement};
-pub use baseline::{BASELINE_ERRING, Shift, ShiftFinding, against_baseline};
+pub use baseline::{Shift, ShiftFinding, against_baseline};
 pub use budget::{BadBudget, Budget, asked, evaluate};
 pub use capacity::{Capacity, capacity_verdict};
 pub use difference::{
-    CONFIDENCE, Difference, Judgement, difference, interval, judge, mixed, mixed_difference,
-    mixed_interval, noise_ms,
+    CONFIDENCE, Difference, Judgement, TWO_RUNS_ERRING, difference, difference_of_runs, interval,
+    judge, mixed, mixed_difference, mixed_interval, noise_ms,
 };
 pub use document::*;
 pub use episodes::{

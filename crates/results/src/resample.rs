@@ -47,9 +47,12 @@ pub const FEWEST_BLOCKS: u64 = 30;
 /// twentieth.
 const DRAWS: usize = 200;
 
-/// Length of a stretch in nanoseconds: shorter ones would split what one outage
-/// does, and hold too few late messages to vary as they do.
-const BLOCK: u64 = 10_000_000_000;
+/// Length of a stretch in seconds: shorter ones would split what one outage does, and hold
+/// too few late messages to vary as they do.
+pub(crate) const BLOCK_S: f64 = 10.0;
+
+/// The same in nanoseconds.
+const BLOCK: u64 = (BLOCK_S * 1e9) as u64;
 
 /// The quantiles that are worked out for every draw beside the shares.
 const QUANTILES: [Statistic; 4] = [

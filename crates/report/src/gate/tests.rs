@@ -57,7 +57,7 @@ fn against(document: &Document, baseline: &Document) -> Result<Gate, NoBaseline>
 
 #[test]
 fn a_run_holds_against_itself() {
-    let gate = against(&run(3), &run(3)).unwrap();
+    let gate = against(&run_of(20, 3), &run_of(20, 3)).unwrap();
     assert!(gate.holds(), "{:?}", gate.failures().collect::<Vec<_>>());
     let all = gate.checks.len();
     assert!(all > 4, "{all}");

@@ -1,5 +1,5 @@
 use super::*;
-use crate::difference::tests::seeds_lane;
+use crate::difference::tests::{seeds_lane, seeds_lane_of};
 use crate::document::Lasted;
 use crate::document::sample::sample_document;
 use crate::metric::Statistic;
@@ -248,6 +248,35 @@ fn a_quantile_meets_its_budget_only_where_longer_outages_would_not_break_it() {
     let needs = "at least 1 more seed".to_owned();
     assert_eq!(decided(9, 1), (Decision::Undecided, Some(needs)));
     assert_eq!(decided(10, 1).0, Decision::Met);
+}
+
+/// As `4g-moving` has it: lag is made by what happens every few minutes.
+#[test]
+fn what_rare_events_make_is_met_by_ten_minutes_of_play_and_missed_by_less() {
+    let found = |seeds: u64, limit: f64| {
+        let seeds: Vec<u64> = (1..=seeds).collect();
+        let lane = seeds_lane_of(60, &seeds, |_, second| if second < 1 { 400 } else { 60 });
+        let budget = Budget::new(Metric::Within(150), limit);
+        let result = evaluate(&[budget], &[lane]).remove(0);
+        (result.decision, result.needs())
+    };
+    let needs = Some("at least 1 more seed".to_owned());
+    assert_eq!(found(9, 0.9), (Decision::Undecided, needs));
+    assert_eq!(found(10, 0.9), (Decision::Met, None));
+    assert_eq!(found(5, 0.999), (Decision::Missed, None));
+}
+
+/// Whatever chance does, what happened once can happen.
+#[test]
+fn what_must_not_happen_at_all_and_did_is_missed_by_a_single_seed() {
+    let lane = seeds_lane_of(60, &[1], |_, second| if second < 1 { 400 } else { 60 });
+    for budget in [
+        Budget::new(Metric::Within(150), 1.0),
+        Budget::new(Metric::Episodes, 0.0),
+    ] {
+        let result = evaluate(&[budget], std::slice::from_ref(&lane)).remove(0);
+        assert_eq!(result.decision, Decision::Missed, "{}", result.metric);
+    }
 }
 
 #[test]

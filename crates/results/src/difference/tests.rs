@@ -15,10 +15,15 @@ fn lane(rtt_ms: impl Fn(u64) -> u64) -> Lane {
 }
 
 pub(crate) fn seeds_lane(seeds: &[u64], rtt_ms: impl Fn(u64, u64) -> u64) -> Lane {
+    seeds_lane_of(600, seeds, rtt_ms)
+}
+
+/// The same of seeds of so many seconds.
+pub(crate) fn seeds_lane_of(seconds: u64, seeds: &[u64], rtt_ms: impl Fn(u64, u64) -> u64) -> Lane {
     let records: Vec<Vec<MessageRecord>> = seeds
         .iter()
         .map(|&seed| {
-            (0..12_000)
+            (0..20 * seconds)
                 .map(|index| {
                     let intended = Time::from_millis(index * 50);
                     let rtt = Duration::from_millis(rtt_ms(seed, index / 20));

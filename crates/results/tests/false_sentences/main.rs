@@ -182,6 +182,51 @@ fn a_budget_near_the_truth_sets_no_identical_lanes_apart() {
     }
 }
 
+/// The seconds of lag in a minute that a lane has in the long run.
+fn true_lag(kind: &Kind) -> f64 {
+    // Far from the runs that are tried.
+    let runs = 1_000_000..1_000_100;
+    let all: f64 = (runs.clone())
+        .map(|run| Metric::Lag.of(&lanes(kind, run)[0]).unwrap())
+        .sum();
+    all / runs.count() as f64
+}
+
+#[test]
+fn nothing_is_said_of_a_share_or_of_lag_that_lies_on_its_limit_however_little_was_played() {
+    let one = |kind: Kind| Kind { lanes: 1, ..kind };
+    let limits = [
+        Budget::new(SHARE, OUTAGES.true_share(0)),
+        Budget::new(Metric::Lag, true_lag(&one(OUTAGES))),
+    ];
+    let ten_seeds = Kind {
+        seeds: 10,
+        ..OUTAGES
+    };
+    for (what, kind) in [
+        ("5 seeds of 30 s", in_outages(FIVE_SEEDS)),
+        ("10 seeds of 30 s", ten_seeds),
+        ("20 seeds of 30 s", OUTAGES),
+        ("1 seed of 600 s", in_outages(ONE_SEED[1])),
+    ] {
+        let kind = one(kind);
+        let ([decided, missed], runs) = rates(400, |run| {
+            let results = evaluate(&limits, &lanes(&kind, run));
+            let is = |decision| results.iter().any(|result| result.decision == decision);
+            [
+                is(Decision::Met) || is(Decision::Missed),
+                is(Decision::Missed),
+            ]
+        });
+        println!(
+            "| outages, {what}: a share or lag on its limit | decided {} | missed {} |",
+            with_interval(decided, runs),
+            with_interval(missed, runs)
+        );
+        assert!(decided <= ERRING, "{what}: {decided}");
+    }
+}
+
 /// Quantiles that budgets may limit, with what they leave below them in thousandths.
 const QUANTILES: [(Statistic, u64); 3] = [
     (Statistic::P90, 900),
