@@ -121,7 +121,7 @@ DEFECTS = [
         "",
     ),
     Defect(
-        "a budget is not held to one more unit as bad as the worst",
+        "a budget is not held to one more unit that is worse than the worst",
         OUTAGES,
         BEYOND,
         "(value < limit && worst_unit > 0.0)",

@@ -112,8 +112,8 @@ impl Gate {
     ///
     /// # Errors
     ///
-    /// [`NoBaseline`] where the baseline is of another experiment, network,
-    /// duration or testbed, was cut short or is not valid.
+    /// [`NoBaseline`] where the baseline is of another experiment, network, duration, workload,
+    /// tick, lag threshold, other traffic or testbed, was cut short or is not valid.
     pub fn of(document: &Document, baseline: Option<Baseline<'_>>) -> Result<Self, NoBaseline> {
         let mut checks = Vec::new();
         checks.extend(validity(document));
@@ -258,6 +258,10 @@ impl Check {
         }
         let outcome = match shift.finding {
             ShiftFinding::Worse => Outcome::Failed,
+            ShiftFinding::Unknown if shift.now.is_none() => {
+                found.push_str(" (not measured in this run)");
+                Outcome::Undecided
+            }
             ShiftFinding::Unknown => {
                 found.push_str(
                     " (too little to judge by; play the baseline's seeds, and more of them)",

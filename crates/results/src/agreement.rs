@@ -9,8 +9,9 @@
 //! nothing equal that is apart by the margin more than once in twenty times.
 //! That a figure differs is said of all figures of all lanes together with one chance of
 //! erring (Holm's procedure); that all are equal needs no such thing. What luck does to
-//! single packets makes an answer harder to get and never widens a margin. What a machine's late wake-ups can do widens those of delays, up
-//! to a limit; on a machine that wakes later than that nothing is decided.
+//! single packets makes an answer harder to get and never widens a margin. What a machine's
+//! late wake-ups can do widens those of delays, up to a limit; on a machine that wakes later
+//! than that nothing is decided.
 
 use lagometer_stats::{
     EQUIVALENCE_CHANCE, Equivalence, EquivalenceFinding, FEWEST_EQUIVALENCE_SEEDS, equivalence,
@@ -171,7 +172,7 @@ pub fn agreement(first: &Document, second: &Document, margins: Margins) -> Agree
         .find(|audit| !audit.valid)
         .map(|audit| audit.faults.join("; "));
     let named = |lane: &Lane| second.lanes.iter().find(|other| other.lane == lane.lane);
-    let lanes: Vec<LaneAgreement> = first
+    let mut lanes: Vec<LaneAgreement> = first
         .lanes
         .iter()
         .filter_map(|lane| {
@@ -182,7 +183,6 @@ pub fn agreement(first: &Document, second: &Document, margins: Margins) -> Agree
             })
         })
         .collect();
-    let mut lanes = lanes;
     keep_what_is_sure(&mut lanes);
     let seeds = lanes
         .iter()

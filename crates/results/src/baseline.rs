@@ -126,8 +126,8 @@ fn is_repeated(baseline: &Document, now: &Document) -> bool {
     is_virtual(baseline) && is_virtual(now) && baseline.seeds == now.seeds
 }
 
-/// The limit that lanes of the run are ranked by, or of the baseline where no lane of the run
-/// has its own measured.
+/// The limit that the baseline's lanes are ranked by, or the run's where not both have a share
+/// within the baseline's.
 fn common_limit_ms(baseline: &Document, now: &Document) -> u32 {
     let limits = [ranking_limit_ms(baseline), ranking_limit_ms(now)];
     let is_kept = |limit_ms: &u32| {

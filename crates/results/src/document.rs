@@ -279,8 +279,9 @@ pub struct BudgetResult {
     /// runs of five; absent where it is decided, or where nothing would.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub more_seeds: Option<u32>,
-    /// Where nothing is known yet of how the figure varies: how many more seeds are needed
-    /// before anything can be said, which may not decide it.
+    /// Where nothing is known yet of how the figure varies, or too little was played for it to
+    /// be said to be kept: how many more seeds are needed before anything can be said, which
+    /// may not decide it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fewest_more_seeds: Option<u32>,
 }

@@ -4,12 +4,12 @@
 //! A few long outages make most of what is late. A run that happened to meet none of
 //! them is early *and* varies little, so an error made of its own units makes it certain
 //! of what it did not see. What is bad in a figure is therefore also taken for a sum of
-//! events of unlike size, and one more event is reckoned with, as bad as the worst unit of
-//! play that was met: the upper end of M. P. Fay and E. J. Feuer ("Confidence intervals for
-//! directly standardized rates: a method based on the gamma distribution", Statistics in
-//! Medicine 16, 1997), turned around into the chance of a run as good as this one where
-//! the truth lies on the limit. A run of one worst unit only, or of none, gets what the
-//! Poisson distribution gives it.
+//! events of unlike size, and one more event is reckoned with, as bad as the caller says: the
+//! worst unit of play that was met, or worse. It is the upper end of M. P. Fay and E. J. Feuer
+//! ("Confidence intervals for directly standardized rates: a method based on the gamma
+//! distribution", Statistics in Medicine 16, 1997), turned around into the chance of a run as
+//! good as this one where the truth lies on the limit. A run of one worst unit only, or of
+//! none, gets what the Poisson distribution gives it.
 
 use statrs::function::gamma::gamma_ur;
 

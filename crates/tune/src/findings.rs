@@ -171,23 +171,28 @@ fn limits_kept(limits: &[Budget], lane: &str, judged: &[(f64, &Document)]) -> Op
 }
 
 /// On one network what is decided of the lane's budgets, which the limits are. Of several
-/// together, where a limit is on their mean, its 95 % interval decides; that it is kept only
-/// where enough was played to decide it on each.
+/// together, where a limit is on their mean, its 95 % interval decides, of each limit of each
+/// lane by itself; that it is kept only where enough was played on each.
 fn decision(limit: &Budget, lane: &str, judged: &[(f64, &Document)]) -> Decision {
     let metric = limit.metric();
-    let of_budget = |document: &Document| {
+    let name = metric.to_string();
+    let result_of = |document: &'_ Document| {
         let mut budgets = document.budgets.iter();
-        let found = budgets.find(|it| it.lane == lane && it.metric == metric.to_string());
-        found.map_or(Decision::Undecided, |it| it.decision)
+        budgets
+            .find(|it| it.lane == lane && it.metric == name)
+            .cloned()
     };
     if let [(_, document)] = judged {
-        return of_budget(document);
+        return result_of(document).map_or(Decision::Undecided, |it| it.decision);
     }
     let Some((low, high)) = mixed_interval(metric, &lanes_named(lane, judged)) else {
         return Decision::Undecided;
     };
-    let mut each = judged.iter().map(|(_, document)| of_budget(document));
-    let is_enough = each.all(|it| it != Decision::Undecided);
+    // Where too little was played, it is said how much more is wanted at least.
+    let is_enough = judged.iter().all(|(_, document)| {
+        let found = result_of(document);
+        found.is_some_and(|it| it.fewest_more_seeds.is_none())
+    });
     let (is_kept, is_missed) = if metric.more_is_better() {
         (low >= limit.limit(), high < limit.limit())
     } else {

@@ -7,9 +7,10 @@ use lagometer_units::Share;
 
 #[derive(Debug, Args)]
 pub(crate) struct GateArguments {
-    /// Exit with 1 when a budget is missed, the run is not valid, or something
-    /// became worse than in the earlier run beyond chance (bytes on the wire also where too
-    /// little was played to know what chance does)
+    /// Exit with 1 when a budget is missed, the run is not valid or was cut short, or
+    /// something became worse than in the earlier run beyond chance (bytes on the wire also
+    /// where too little was played to know what chance does, if both played the same seeds in
+    /// virtual time)
     #[arg(long = "assert")]
     pub(crate) assert_holds: bool,
     /// By how much of itself a figure may become worse than in the earlier run

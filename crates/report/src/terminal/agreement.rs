@@ -118,7 +118,16 @@ fn sentence(agreement: &Agreement) -> (String, Style) {
                 .map(|figure| figure.is.seeds_needed())
                 .chain([Some(FEWEST_EQUIVALENCE_SEEDS)])
                 .try_fold(0, |most: usize, needed| Some(most.max(needed?)));
+            let may_differ = agreement
+                .lanes
+                .iter()
+                .flat_map(|lane| &lane.figures)
+                .any(|figure| {
+                    figure.is.finding == EquivalenceFinding::Undecided
+                        && figure.is.mean.abs() >= figure.is.margin
+                });
             let advice = match needed {
+                _ if may_differ => "play more seeds, which may show that they do not".to_owned(),
                 Some(seeds) => format!("play about {seeds} seeds"),
                 None => "more seeds will hardly help; play longer".to_owned(),
             };

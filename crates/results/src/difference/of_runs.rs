@@ -66,7 +66,7 @@ fn limit_between(metric: Metric, first: &Lane, second: &Lane) -> Option<u32> {
     let limits: Vec<u32> = limits.map(|Milliseconds(limit_ms)| limit_ms).collect();
     let longest = f64::from(*limits.iter().max()?);
     // What was lost is beyond all of them.
-    let value = |lane: &Lane| Some(metric.of(lane)?.clamp(f64::MIN_POSITIVE, longest));
+    let value = |lane: &Lane| Some(metric.of(lane)?.min(longest).max(f64::MIN_POSITIVE));
     let (one, other) = (value(first)?, value(second)?);
     let distance = |&limit_ms: &u32| {
         let limit = f64::from(limit_ms);

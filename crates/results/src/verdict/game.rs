@@ -38,7 +38,7 @@ fn ranked(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
         );
     }
     let does_best = if ranking.is_alone {
-        "is the only lane"
+        "is the only lane that played"
     } else {
         "does best"
     };

@@ -353,7 +353,7 @@ fn an_unreliable_lane_is_never_the_best_however_quick() {
     ];
     let said = said(lanes, None);
     assert!(
-        said.starts_with("kcp, the only reliable lane, keeps 80.00 %"),
+        said.starts_with("kcp, the only reliable lane that played, keeps 80.00 %"),
         "{said}"
     );
     assert!(

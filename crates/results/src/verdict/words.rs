@@ -80,7 +80,7 @@ fn reliable(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
     let cost = cost(ranking.best);
     let budgets = budgets(bench);
     let does_best = if ranking.is_alone {
-        format!("{name}, the only reliable lane, keeps")
+        format!("{name}, the only reliable lane that played, keeps")
     } else {
         format!("{name} does best: it keeps")
     };

@@ -1,5 +1,5 @@
-//! The rights of files and folders that are their owner's alone: POSIX systems have them, on others
-//! these functions do nothing.
+//! The rights of files and folders that are their owner's alone: POSIX systems have them, on
+//! others these functions do nothing.
 
 #[cfg(unix)]
 mod system {
