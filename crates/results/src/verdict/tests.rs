@@ -377,7 +377,7 @@ fn a_short_run_of_one_seed_is_said_to_be_too_short() {
         said,
         "kcp shows the largest share within 150 ms, 100.00 %, but this run is too short to tell \
          lanes apart: play five seeds or five minutes; whether kcp meets the budget of 99 % within \
-         150 ms is not decided by this run (needs at least 59 more seeds)."
+         150 ms is not decided by this run (needs at least 56 more seeds)."
     );
 }
 
