@@ -116,6 +116,20 @@ fn of_lanes_that_nothing_sets_apart_the_cheapest_is_named() {
     );
 }
 
+#[test]
+fn of_lanes_that_cost_the_same_none_is_called_the_cheapest() {
+    let alike = vec![
+        lane("kcp", true, 1.204, late_each(500, 400)),
+        lane("enet", true, 1.2, late_each(500, 420)),
+        lane("tcp", true, 1.1, late_each(10, 400)),
+    ];
+    let text = said(alike, Some(0.99));
+    assert!(
+        text.contains("of them none put less on the wire than enet, 1.20 times the payload"),
+        "{text}"
+    );
+}
+
 /// Worse than a lane that is beaten, and beaten by nobody, for it varies so much.
 #[test]
 fn who_varies_too_much_is_not_named_with_the_best() {

@@ -198,12 +198,27 @@ fn several(bench: &Bench<'_>, ranking: &Ranking<'_>) -> String {
         _ => "of them".to_owned(),
     };
     match Metric::Overhead.of(ranking.best) {
+        Some(overhead) if is_tied(&lanes, &met, ranking.best, overhead) => format!(
+            "{alike}; {whom} none put less on the wire than {name}, {overhead:.2} times the \
+             payload, which kept {share} of messages {within}"
+        ),
         Some(overhead) => format!(
             "{alike}; {whom} {name} put the least on the wire, {overhead:.2} times the payload, \
              and kept {share} of messages {within}"
         ),
         None => format!("{alike}; {name} kept {share} of messages {within}"),
     }
+}
+
+/// Whether another of the lanes that `best` was chosen from put as little on the wire, as far
+/// as two digits show: of those that met the budgets where any did.
+fn is_tied(lanes: &[&Lane], met: &[&Lane], best: &Lane, overhead: f64) -> bool {
+    let chosen_from = if met.is_empty() { lanes } else { met };
+    let shown = |overhead: f64| format!("{overhead:.2}");
+    chosen_from.iter().any(|other| {
+        let theirs = Metric::Overhead.of(other);
+        other.lane != best.lane && theirs.is_some_and(|theirs| shown(theirs) == shown(overhead))
+    })
 }
 
 /// What the lane is that the best is held against: no test places it before the others that
