@@ -78,6 +78,8 @@ pub(crate) enum Outcome {
     Better,
     /// It holds by what was measured, or is not known; chance may have made it.
     Undecided,
+    /// Nobody measured what it asks for.
+    Unmeasured,
     /// It does not hold.
     Failed,
 }
@@ -147,7 +149,7 @@ impl Gate {
         self.failed().map(Check::line)
     }
 
-    /// Of how many figures nothing can be said against the baseline, and how to mend it,
+    /// Of how many figures nothing can be said against the baseline, why, and how to mend it,
     /// in a sentence; nothing where something can be said of all. What cannot be decided
     /// fails nothing, so a gate that is silent about it would be taken to hold.
     #[must_use]
@@ -157,14 +159,22 @@ impl Gate {
             let checks = self.checks.iter().filter(compared);
             checks.filter(|check| check.outcome == outcome).count()
         };
-        let unknown = of(Outcome::Undecided);
-        (unknown > 0).then(|| {
-            let all = self.checks.iter().filter(compared).count();
-            format!(
+        let all = self.checks.iter().filter(compared).count();
+        let mut why = Vec::new();
+        match of(Outcome::Undecided) {
+            0 => {}
+            unknown => why.push(format!(
                 "nothing can be said of {unknown} of {all} comparisons with the baseline: too \
                  little was played for them; play the same seeds in both, {FEWEST_SEEDS} or more"
-            )
-        })
+            )),
+        }
+        match of(Outcome::Unmeasured) {
+            0 => {}
+            unmeasured => why.push(format!(
+                "{unmeasured} of {all} figures of the baseline were not measured in this run"
+            )),
+        }
+        (!why.is_empty()).then(|| why.join("; "))
     }
 
     /// How many checks there were, in a sentence: `17 of 18 checks hold, 1
@@ -175,12 +185,15 @@ impl Gate {
             let of = |check: &&Check| check.outcome == outcome;
             self.checks.iter().filter(of).count()
         };
-        let (failed, undecided) = (count(Outcome::Failed), count(Outcome::Undecided));
+        let [failed, undecided, unmeasured] =
+            [Outcome::Failed, Outcome::Undecided, Outcome::Unmeasured].map(count);
         let all = self.checks.len();
-        let mut words = format!("{} of {all} checks hold", all - failed - undecided);
+        let held = all - failed - undecided - unmeasured;
+        let mut words = format!("{held} of {all} checks hold");
         for (number, what) in [
             (failed, "failed"),
             (undecided, "undecided"),
+            (unmeasured, "not measured"),
             (count(Outcome::Better), "better than before"),
         ] {
             if number > 0 {
@@ -229,7 +242,7 @@ impl Check {
             found,
             outcome: match (result.ok, result.decision) {
                 // What nobody measured is neither kept nor missed.
-                (false, _) if result.unmeasured => Outcome::Undecided,
+                (false, _) if result.unmeasured => Outcome::Unmeasured,
                 (false, _) => Outcome::Failed,
                 (true, Decision::Undecided) => Outcome::Undecided,
                 (true, _) => Outcome::Held,
@@ -260,7 +273,7 @@ impl Check {
             ShiftFinding::Worse => Outcome::Failed,
             ShiftFinding::Unknown if shift.now.is_none() => {
                 found.push_str(" (not measured in this run)");
-                Outcome::Undecided
+                Outcome::Unmeasured
             }
             ShiftFinding::Unknown => {
                 found.push_str(

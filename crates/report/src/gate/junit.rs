@@ -21,7 +21,7 @@ pub(super) fn report(gate: &Gate) -> String {
 fn case(check: &Check) -> TestCase {
     let mut status = match check.outcome {
         Outcome::Held | Outcome::Better => TestCaseStatus::success(),
-        Outcome::Undecided => TestCaseStatus::skipped(),
+        Outcome::Undecided | Outcome::Unmeasured => TestCaseStatus::skipped(),
         Outcome::Failed => TestCaseStatus::non_success(NonSuccessKind::Failure),
     };
     status.set_message(check.found.as_str());

@@ -42,6 +42,7 @@ pub(super) fn summary(gate: &Gate) -> String {
             match check.outcome {
                 Outcome::Failed => "❌ failed",
                 Outcome::Undecided => "❔ undecided",
+                Outcome::Unmeasured => "❔ not measured",
                 Outcome::Held => "✅ held",
                 Outcome::Better => "✅ better",
             },
