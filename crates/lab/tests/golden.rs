@@ -16,7 +16,7 @@ const GOLDEN: &[(&str, u64, &str)] = &[
     ("pvp-500", 1, "9884c38b545295d4"),
     ("pvp-50", 2, "4901e03c4d2f39cb"),
     ("2015-d-kcp-enet-udt", 3, "82052b5822edd741"),
-    ("shooter", 4, "75808c0b4796c30b"),
+    ("shooter", 4, "e73c5c499303a921"),
     ("battle-royale", 5, "72c6219228caa3e4"),
     ("fighter", 6, "0f29527e7148dbf9"),
 ];

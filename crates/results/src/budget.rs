@@ -18,7 +18,9 @@ use lagometer_units::{BadQuantity, Share, Span};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::difference::{Difference, beyond, interval, is_enough_to_keep, judged_by, whole_limits};
+use crate::difference::{
+    Difference, beyond, has_enough_beyond, interval, is_enough_to_keep, judged_by, whole_limits,
+};
 use crate::document::{BudgetResult, Decision, Lane, ResampleUnit};
 use crate::metric::{Metric, Unit, UnknownMetric};
 use crate::resample::{BLOCK_S, FEWEST_BLOCKS, FEWEST_SEEDS};
@@ -224,7 +226,7 @@ pub fn evaluate(budgets: &[Budget], lanes: &[Lane]) -> Vec<BudgetResult> {
                 Some(found) if varies(*metric, result.value) => {
                     result.more_seeds = more_seeds(lane, found, chance);
                 }
-                _ => result.fewest_more_seeds = Some(fewest_more_seeds(*metric, lane, result.ok)),
+                _ => result.fewest_more_seeds = fewest_more_seeds(*metric, lane, result.ok),
             }
         }
     }
@@ -248,7 +250,8 @@ fn best_of(metric: Metric) -> f64 {
 
 /// How many more seeds it takes at least until anything is decided: until there are units
 /// enough to know of how the figure varies, and where the limit `is_kept` enough to say so.
-fn fewest_more_seeds(metric: Metric, lane: &Lane, is_kept: bool) -> u32 {
+/// `None` where no number of them is, as where it is not known how long they are.
+fn fewest_more_seeds(metric: Metric, lane: &Lane, is_kept: bool) -> Option<u32> {
     let played = lane.per_seed.len().max(1) as u32;
     let seed_s = seed_s(lane);
     let stretches = (seed_s / BLOCK_S) as u64;
@@ -259,11 +262,12 @@ fn fewest_more_seeds(metric: Metric, lane: &Lane, is_kept: bool) -> u32 {
             let units = u64::from(seeds) * stretches;
             (units as u32, units >= FEWEST_BLOCKS)
         };
-        suffice && (!is_kept || is_enough_to_keep(metric, units, f64::from(seeds) * seed_s))
+        suffice
+            && has_enough_beyond(metric, lane, f64::from(seeds) / f64::from(played))
+            && (!is_kept || is_enough_to_keep(metric, units, f64::from(seeds) * seed_s))
     };
     let mut more = 1..=MOST_TIMES * 1000;
     more.find(|more| is_enough(played + more))
-        .unwrap_or(MOST_TIMES * 1000)
 }
 
 /// How long one seed was played, in seconds.

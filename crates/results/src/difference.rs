@@ -247,6 +247,22 @@ fn resolution(metric: Metric, lane: &Lane) -> f64 {
     }
 }
 
+/// Whether a quantile would have [`FEWEST_BEYOND`] samples beyond it if the lane played so
+/// many times what it did. Other figures need none.
+pub(crate) fn has_enough_beyond(metric: Metric, lane: &Lane, times: f64) -> bool {
+    let Some(per_mille) = metric.quantile_per_mille() else {
+        return true;
+    };
+    let samples = match metric {
+        Metric::Event(_) => lane.game.as_ref().and_then(|game| game.events),
+        _ => Some(lane.messages.intended),
+    };
+    samples.is_none_or(|samples| {
+        let samples = (samples as f64 * times) as u64;
+        u64::from(1000 - per_mille) * samples / 1000 >= FEWEST_BEYOND
+    })
+}
+
 /// A figure and what became of it in every draw, with infinity where it was
 /// lost.
 struct Drawn {
@@ -261,15 +277,8 @@ impl Drawn {
     fn of(metric: Metric, lane: &Lane) -> Option<Self> {
         let resamples: &Resamples = lane.resamples.as_ref().filter(|drawn| drawn.suffice())?;
         let values = resamples.values.get(&metric.to_string())?;
-        if let Some(per_mille) = metric.quantile_per_mille() {
-            let samples = match metric {
-                Metric::Event(_) => lane.game.as_ref()?.events,
-                _ => Some(lane.messages.intended),
-            };
-            let beyond = samples.map(|samples| u64::from(1000 - per_mille) * samples / 1000);
-            if beyond.is_some_and(|beyond| beyond < FEWEST_BEYOND) {
-                return None;
-            }
+        if !has_enough_beyond(metric, lane, 1.0) {
+            return None;
         }
         Some(Self {
             scale: Scale::of(metric),

@@ -250,6 +250,18 @@ fn a_quantile_meets_its_budget_only_where_longer_outages_would_not_break_it() {
     assert_eq!(decided(10, 1).0, Decision::Met);
 }
 
+/// Of a quantile ten messages must be beyond it before anything is said of it.
+#[test]
+fn seeds_that_a_quantile_needs_bring_enough_messages_beyond_it() {
+    let seeds: Vec<u64> = (1..=10).collect();
+    // 200 messages each: a thousandth of the messages of 50 seeds are ten.
+    let lane = seeds_lane_of(10, &seeds, |_, _| 60);
+    let missed = Budget::new(Metric::Rtt(Statistic::P99_9), 50.0);
+    let result = evaluate(&[missed], &[lane]).remove(0);
+    assert_eq!(result.decision, Decision::Undecided);
+    assert_eq!(result.needs().as_deref(), Some("at least 40 more seeds"));
+}
+
 /// As `4g-moving` has it: lag is made by what happens every few minutes.
 #[test]
 fn what_rare_events_make_is_met_by_ten_minutes_of_play_and_missed_by_less() {
