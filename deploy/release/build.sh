@@ -90,6 +90,12 @@ program() { # program TARGET TREE TARGET_FOLDER
     x86_64-pc-windows-gnu)
         # The time of linking would stand in its header.
         flags+=("-Clink-arg=-Wl,--no-insert-timestamp")
+        # That of the tree that is built, so that both builds of two take their own.
+        case "$(uname -s)" in
+        Linux | Darwin)
+            export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_LINKER="$2/deploy/release/link-windows"
+            ;;
+        esac
         ;;
     *-msvc)
         flags+=("-Clink-arg=/Brepro")
