@@ -22,7 +22,7 @@
 use lagometer_results::{
     Document, Lane, ResampleUnit, SCHEMA, TWO_RUNS_ERRING, difference_of_runs, noise_ms,
 };
-use lagometer_stats::holm;
+use lagometer_stats::unsure;
 use thiserror::Error;
 
 use self::unlike::{lane_differences, run_differences};
@@ -211,13 +211,9 @@ fn names(document: &Document, wanted: impl Fn(&Lane) -> bool) -> Vec<String> {
 /// Takes back what chance could have made, all figures of all lanes together.
 fn keep_what_is_sure(lanes: &mut [LaneChange]) {
     let changes = lanes.iter_mut().flat_map(|lane| &mut lane.changes);
-    let (judged, p_values): (Vec<&mut Change>, Vec<f64>) = changes
-        .filter_map(|change| change.p_value.map(|p_value| (change, p_value)))
-        .unzip();
-    for (change, is_sure) in judged.into_iter().zip(holm(&p_values, TWO_RUNS_ERRING)) {
-        if !is_sure {
-            change.direction = Direction::Same;
-        }
+    let judged = changes.filter_map(|change| change.p_value.map(|p_value| (change, p_value)));
+    for change in unsure(judged, TWO_RUNS_ERRING) {
+        change.direction = Direction::Same;
     }
 }
 
@@ -324,8 +320,11 @@ fn change(pair: &Pair, figure: Figure, first: &Lane, second: &Lane) -> Option<Ch
     };
     // Of what is lost in both there is no difference to judge.
     let is_lost_in_both = before.is_infinite() && after.is_infinite();
+    // Who died was silent from then on, which is no thrift.
+    let has_died = first.failure.is_some() || second.failure.is_some();
     let judged = figure
         .metric()
+        .filter(|_| !(has_died && figure == Figure::Overhead))
         .and_then(|metric| difference_of_runs(metric, first, second));
     if !is_lost_in_both && let Some(found) = judged {
         change.p_value = Some(found.p_value(pair.noise(figure)));

@@ -12,7 +12,7 @@
 //! itself, the tolerance, before it counts. Of a share in time it is what is
 //! late that may grow.
 
-use lagometer_stats::holm;
+use lagometer_stats::unsure;
 
 use crate::difference::{
     TWO_RUNS_ERRING, difference_of_runs, floor, is_spent, is_virtual_time, noise_ms,
@@ -77,7 +77,7 @@ const fn figures_of(limit_ms: u32) -> [Metric; 10] {
 /// figure may change, at least 0.
 ///
 /// A lane that only one of the documents has is left out, and so is one that
-/// played in neither; one that no longer plays has no figure `now` and is worse
+/// played in neither, and what one put on the wire that died; one that no longer plays has no figure `now` and is worse
 /// in all it had. Of one that plays and has a figure no more nothing is known.
 #[must_use]
 pub fn against_baseline(baseline: &Document, now: &Document, tolerance: f64) -> Vec<Shift> {
@@ -86,35 +86,27 @@ pub fn against_baseline(baseline: &Document, now: &Document, tolerance: f64) -> 
     let limit_ms = common_limit_ms(baseline, now);
     let mut shifts = Vec::new();
     // Of each shift that chance has a hold on, the chance of it.
-    let (mut doubtful, mut p_values) = (Vec::new(), Vec::new());
+    let mut doubtful = Vec::new();
     for before in &baseline.lanes {
         let Some(now) = now.lanes.iter().find(|lane| lane.lane == before.lane) else {
             continue;
         };
-        for metric in figures_of(limit_ms) {
+        let has_died = before.failure.is_some() || now.failure.is_some();
+        // Who died was silent from then on.
+        let figures = figures_of(limit_ms).into_iter();
+        for metric in figures.filter(|&metric| !(has_died && is_spent(metric))) {
             let Some(mut shift) = Shift::of(metric, before, now) else {
                 continue;
             };
             let allowed = tolerance * shift.badness_before() + floor(metric, noise_ms);
-            let way = shift.way();
-            if shift.now.is_none() && now.messages.intended > 0 {
-                // It played, and nobody measured it.
-            } else if shift.now.is_none() || way == ShiftFinding::Same {
-                shift.finding = way;
-            } else if let Some(found) = difference_of_runs(metric, before, now) {
-                doubtful.push(shifts.len());
-                p_values.push(found.p_value(allowed));
-                shift.finding = way;
-            } else if !metric.is_estimated() || (is_repeated && is_spent(metric)) {
-                shift.finding = shift.fact(allowed);
-            }
+            let (finding, p_value) = shift.judged(before, now, allowed, is_repeated);
+            shift.finding = finding;
+            doubtful.extend(p_value.map(|p_value| (shifts.len(), p_value)));
             shifts.push(shift);
         }
     }
-    for (index, sure) in doubtful.into_iter().zip(holm(&p_values, TWO_RUNS_ERRING)) {
-        if !sure {
-            shifts[index].finding = ShiftFinding::Same;
-        }
+    for index in unsure(doubtful, TWO_RUNS_ERRING) {
+        shifts[index].finding = ShiftFinding::Same;
     }
     shifts
 }
@@ -169,6 +161,44 @@ impl Shift {
         } else {
             value
         }
+    }
+
+    /// What is to be said of the figure if chance did not make it, and the chance of that where
+    /// it has a hold on it. `allowed` is by how much it may change, and `is_repeated` says that
+    /// both lanes met the same.
+    fn judged(
+        &self,
+        before: &Lane,
+        now: &Lane,
+        allowed: f64,
+        is_repeated: bool,
+    ) -> (ShiftFinding, Option<f64>) {
+        let way = self.way();
+        if self.now.is_none() {
+            let was_played = now.messages.intended > 0;
+            // It played, and nobody measured it.
+            return (
+                if was_played {
+                    ShiftFinding::Unknown
+                } else {
+                    way
+                },
+                None,
+            );
+        }
+        if way == ShiftFinding::Same {
+            return (way, None);
+        }
+        if let Some(found) = difference_of_runs(self.metric, before, now) {
+            return (way, Some(found.p_value(allowed)));
+        }
+        let is_fact = !self.metric.is_estimated() || (is_repeated && is_spent(self.metric));
+        let finding = if is_fact {
+            self.fact(allowed)
+        } else {
+            ShiftFinding::Unknown
+        };
+        (finding, None)
     }
 
     /// Which way the figure went, by whatever little.

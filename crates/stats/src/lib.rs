@@ -25,4 +25,4 @@ pub use equivalence::{
 pub use fairness::jain_index;
 pub use quantiles::{Place, Quantile, at_rank, in_millis, nanos, nearest_rank, place, place_of};
 pub use sorted::{Counted, SortedSamples};
-pub use student::holm;
+pub use student::{holm, unsure};

@@ -64,6 +64,18 @@ pub fn holm(p_values: &[f64], chance: f64) -> Vec<bool> {
     found
 }
 
+/// Those of several things, each with its p-value, of which [`holm`] says that chance may have
+/// made them.
+pub fn unsure<T>(
+    judged: impl IntoIterator<Item = (T, f64)>,
+    chance: f64,
+) -> impl Iterator<Item = T> {
+    let (things, p_values): (Vec<T>, Vec<f64>) = judged.into_iter().unzip();
+    let found = holm(&p_values, chance);
+    let judged = things.into_iter().zip(found);
+    judged.filter_map(|(thing, is_sure)| (!is_sure).then_some(thing))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,6 +119,8 @@ mod tests {
         assert_eq!(holm(&[], 0.05), Vec::<bool>::new());
         // The third would do by itself, but the second does not.
         assert_eq!(holm(&[0.001, 0.026, 0.049], 0.05), [true, false, false]);
+        let named = [("a", 0.04), ("b", 0.01), ("c", 0.03)];
+        assert!(unsure(named, 0.05).eq(["a", "c"]));
     }
 
     proptest! {

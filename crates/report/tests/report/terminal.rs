@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lagometer_report::{Basis, Chance, Direction, Terminal, compare, comparison, table};
+use lagometer_report::{Basis, Chance, Change, Direction, Terminal, compare, comparison, table};
 use lagometer_results::import_2015::Log;
 use lagometer_results::{Document, ResampleUnit};
 
@@ -319,7 +319,7 @@ fn a_percentile_that_both_runs_lost_cannot_be_compared() {
     let mut a = document(&LANES[2..3], 60, &[1, 2, 3, 4, 5]);
     a.lanes[0].rtt_ms.p99_9 = None;
     let found = compare(&a, &a).expect("the same lane");
-    let lost = |change: &&lagometer_report::Change| change.before.is_infinite();
+    let lost = |change: &&Change| change.before.is_infinite();
     let change = found.lanes[0]
         .changes
         .iter()
@@ -360,6 +360,24 @@ fn the_same_conditions_show_small_differences() {
         "{:?}",
         directions(1)
     );
+}
+
+#[test]
+fn bytes_on_the_wire_of_a_lane_that_died_are_not_judged() {
+    let a = document(&LANES[2..3], 60, &[1, 2, 3, 4, 5]);
+    let mut b = a.clone();
+    let direction = |b: &Document| {
+        let found = compare(&a, b).expect("the same lane");
+        let overhead = a.lanes[0].wire.as_ref().unwrap().overhead;
+        let is_overhead = |change: &Change| (change.before - overhead).abs() < 1e-12;
+        let mut changes = found.lanes[0].changes.iter();
+        let change = changes.find(|change| is_overhead(change));
+        change.expect("it was counted").direction
+    };
+    assert_ne!(direction(&b), Direction::Unknown);
+    b.lanes[0].wire.as_mut().unwrap().overhead /= 2.0;
+    b.lanes[0].failure = Some("timed out".to_owned());
+    assert_eq!(direction(&b), Direction::Unknown);
 }
 
 #[test]

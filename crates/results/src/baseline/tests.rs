@@ -124,6 +124,20 @@ fn an_overhead_is_a_fact_where_it_is_not_drawn() {
 }
 
 #[test]
+fn what_a_lane_saved_by_dying_is_not_compared() {
+    let (before, mut now) = (sample_document(), sample_document());
+    now.lanes[0].wire.as_mut().unwrap().overhead /= 2.0;
+    let is_compared = |now: &Document| {
+        let shifts = against_baseline(&before, now, 0.0);
+        let mut of_lane = shifts.iter().filter(|it| it.lane == now.lanes[0].lane);
+        of_lane.any(|shift| shift.metric == Metric::Overhead)
+    };
+    assert!(is_compared(&now));
+    now.lanes[0].failure = Some("timed out".to_owned());
+    assert!(!is_compared(&now));
+}
+
+#[test]
 fn what_became_worse_became_better_the_other_way_round() {
     let bad = |rtt_ms: u64| run(move |seed, at| if at % 20 == 7 { rtt_ms + seed } else { 60 });
     for (first, second) in [(70, 400), (149, 151), (120, 121), (200, 300)] {
