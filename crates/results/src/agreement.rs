@@ -15,7 +15,7 @@
 
 use lagometer_stats::{
     EQUIVALENCE_CHANCE, Equivalence, EquivalenceFinding, FEWEST_EQUIVALENCE_SEEDS, equivalence,
-    holm,
+    unsure,
 };
 
 use crate::difference::noise_ms;
@@ -25,36 +25,66 @@ use crate::metric::{Metric, Statistic};
 /// The largest differences between two testbeds that do not matter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Margins {
-    /// Of medians, in milliseconds, beside what late wake-ups can do.
-    pub median_ms: f64,
-    /// Of 99th percentiles, in milliseconds: this …
-    pub p99_ms: f64,
-    /// … or this share of the larger one, whichever is more.
-    pub p99_share: f64,
+    /// Of medians of round trips.
+    pub median: Margin,
+    /// Of their 99th percentiles.
+    pub p99: Margin,
     /// Of shares delivered within a limit, as a share between 0 and 1.
     pub within: f64,
-    /// The most by which late wake-ups may widen a margin of a delay, in milliseconds.
-    pub noise_ms: f64,
 }
 
 impl Default for Margins {
-    /// Two milliseconds in the middle; at the edge a quarter or 15 ms, since
-    /// there a single packet's luck is a whole retransmission; two points of
-    /// a hundred delivered within each limit. Late wake-ups add half of the median's
-    /// margin at most: what they can hide is then smaller than what the margin is for.
+    /// In the middle a tenth, and two milliseconds at most; at the edge a quarter, since there
+    /// a single packet's luck is a whole retransmission; two points of a hundred delivered
+    /// within each limit. On short paths no less than what the emulator's own
+    /// steps and the system's way to a socket make of a round trip.
     fn default() -> Self {
         Self {
-            median_ms: 2.0,
-            p99_ms: 15.0,
-            p99_share: 0.25,
+            median: Margin {
+                share: 0.1,
+                least_ms: 0.5,
+                most_ms: 2.0,
+            },
+            p99: Margin {
+                share: 0.25,
+                least_ms: 2.0,
+                most_ms: f64::INFINITY,
+            },
             within: 0.02,
-            noise_ms: 1.0,
         }
     }
 }
 
+/// The largest difference of a delay that does not matter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Margin {
+    /// This share of the larger of the two, between 0 and 1, …
+    pub share: f64,
+    /// … but no less than so many milliseconds …
+    pub least_ms: f64,
+    /// … and no more than so many.
+    pub most_ms: f64,
+}
+
+impl Margin {
+    /// For two delays in milliseconds, of which those that were lost do not count, without
+    /// what late wake-ups do.
+    fn of(self, delays_ms: [Option<f64>; 2]) -> f64 {
+        let known = delays_ms.into_iter().flatten().filter(|ms| ms.is_finite());
+        let larger = known.fold(0.0, f64::max);
+        (self.share * larger).clamp(self.least_ms, self.most_ms)
+    }
+}
+
+/// The most by which late wake-ups may widen a margin of a delay, as a share of it: what they
+/// can hide is then smaller than what the margin is for.
+const NOISE_SHARE: f64 = 0.5;
+
 /// The finest difference that round trips are told apart by, in milliseconds.
 const RESOLUTION_MS: f64 = 0.1;
+
+const MEDIAN: Metric = Metric::Rtt(Statistic::P50);
+const P99: Metric = Metric::Rtt(Statistic::P99);
 
 /// How two runs of one experiment agree.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,8 +98,10 @@ pub struct Agreement {
     /// How many messages a lane was to send in one of them, at least.
     pub messages_of_a_seed: u64,
     /// What late wake-ups of the machines can add, in milliseconds. Margins of delays are
-    /// wider by it, or by [`Margins::noise_ms`] if that is less.
+    /// wider by it, or by half of themselves if that is less.
     pub noise_ms: f64,
+    /// The most of it that the narrowest margin of a median lets through, in milliseconds.
+    pub bearable_noise_ms: f64,
     /// Why neither can be held against the other, where that is so: a run
     /// that is not valid.
     pub invalid: Option<String>,
@@ -151,7 +183,7 @@ impl Agreement {
     /// neither a difference nor its absence is the testbeds'.
     #[must_use]
     pub const fn is_too_noisy(&self) -> bool {
-        self.noise_ms > self.margins.noise_ms
+        self.noise_ms > self.bearable_noise_ms
     }
 
     /// Whether the two are shown to be equal.
@@ -179,7 +211,7 @@ pub fn agreement(first: &Document, second: &Document, margins: Margins) -> Agree
             let audited_ms = [first, second].map(|document| audited_ms(document, &lane.lane));
             Some(LaneAgreement {
                 audited_ms,
-                ..of_lane(lane, named(lane)?, margins, noise_ms.min(margins.noise_ms))
+                ..of_lane(lane, named(lane)?, margins, noise_ms)
             })
         })
         .collect();
@@ -188,31 +220,42 @@ pub fn agreement(first: &Document, second: &Document, margins: Margins) -> Agree
         .iter()
         .flat_map(|lane| lane.figures.iter().map(|figure| figure.is.seeds))
         .min();
+    let played = first
+        .lanes
+        .iter()
+        .filter_map(|lane| Some((lane, named(lane)?)));
+    let bearable_noise_ms = played
+        .map(|(lane, other)| NOISE_SHARE * margins.median.of(delays_ms(MEDIAN, lane, other)))
+        .fold(NOISE_SHARE * margins.median.most_ms, f64::min);
     let messages_of_a_seed = first.lanes.iter().map(messages_of_a_seed).min();
     let name = |document: &Document| document.testbed.clone().unwrap_or_default();
     Agreement {
         testbeds: [name(first), name(second)],
         margins,
-        seeds: seeds.unwrap_or(0),
+        // Of fewer than two nothing is compared.
+        seeds: seeds.unwrap_or_else(|| seeds_of_both(first, second)),
         messages_of_a_seed: messages_of_a_seed.unwrap_or(0),
         noise_ms,
+        bearable_noise_ms,
         invalid,
         lanes,
     }
 }
 
+fn seeds_of_both(first: &Document, second: &Document) -> usize {
+    let is_in_both = |seed: &&u64| second.seeds.contains(seed);
+    first.seeds.iter().filter(is_in_both).count()
+}
+
 /// Takes back differences that chance could have made, all figures of all lanes together.
 fn keep_what_is_sure(lanes: &mut [LaneAgreement]) {
-    let figures: Vec<&mut ComparedFigure> = lanes
-        .iter_mut()
-        .flat_map(|lane| &mut lane.figures)
-        .collect();
-    let p_values: Vec<f64> = figures
-        .iter()
-        .map(|figure| (figure.is.difference_p_value * figure.least_of as f64).min(1.0))
-        .collect();
-    for (figure, is_sure) in figures.into_iter().zip(holm(&p_values, EQUIVALENCE_CHANCE)) {
-        if !is_sure && figure.is.finding == EquivalenceFinding::Different {
+    let figures = lanes.iter_mut().flat_map(|lane| &mut lane.figures);
+    let judged = figures.map(|figure| {
+        let p_value = (figure.is.difference_p_value * figure.least_of as f64).min(1.0);
+        (figure, p_value)
+    });
+    for figure in unsure(judged, EQUIVALENCE_CHANCE) {
+        if figure.is.finding == EquivalenceFinding::Different {
             figure.is.finding = EquivalenceFinding::Undecided;
         }
     }
@@ -229,8 +272,11 @@ fn of_lane(first: &Lane, second: &Lane, margins: Margins, noise_ms: f64) -> Lane
             least_of: 1,
         })
     };
-    let median = Metric::Rtt(Statistic::P50);
-    let p99 = Metric::Rtt(Statistic::P99);
+    let delay = |metric: Metric, margin: Margin| {
+        let margin_ms = margin.of(delays_ms(metric, first, second));
+        let noise_ms = noise_ms.min(NOISE_SHARE * margin_ms);
+        compare(metric, margin_ms + noise_ms, RESOLUTION_MS)
+    };
     let least_share = 1.0 / (messages_of_a_seed(first) as f64).max(1.0);
     // The limit at which least is shown.
     let shares: Vec<ComparedFigure> = WITHIN_LIMITS_MS
@@ -243,12 +289,8 @@ fn of_lane(first: &Lane, second: &Lane, margins: Margins, noise_ms: f64) -> Lane
         .max_by(|a, b| a.is.p_value.total_cmp(&b.is.p_value))
         .map(|least| ComparedFigure { least_of, ..least });
     let figures = [
-        compare(median, margins.median_ms + noise_ms, RESOLUTION_MS),
-        compare(
-            p99,
-            p99_margin_ms(first, second, margins) + noise_ms,
-            RESOLUTION_MS,
-        ),
+        delay(MEDIAN, margins.median),
+        delay(P99, margins.p99),
         within,
     ];
     let failure = [(first, "first"), (second, "second")]
@@ -289,202 +331,15 @@ fn pairs_of(metric: Metric, first: &Lane, second: &Lane) -> Vec<(f64, f64)> {
 }
 
 fn messages_of_a_seed(lane: &Lane) -> u64 {
-    let messages = lane.per_seed.first().map(|seed| seed.messages.intended);
-    messages.unwrap_or(0)
+    let of_one = lane.per_seed.first().map(|seed| &seed.messages);
+    // A run of one seed is that seed.
+    of_one.unwrap_or(&lane.messages).intended
 }
 
-/// In milliseconds, without what late wake-ups do.
-fn p99_margin_ms(first: &Lane, second: &Lane, margins: Margins) -> f64 {
-    let of = |lane| {
-        Metric::Rtt(Statistic::P99)
-            .of(lane)
-            .filter(|p99| p99.is_finite())
-    };
-    let larger = of(first).into_iter().chain(of(second)).fold(0.0, f64::max);
-    margins.p99_ms.max(margins.p99_share * larger)
+/// A figure of round trips in both runs, in milliseconds.
+fn delays_ms(metric: Metric, first: &Lane, second: &Lane) -> [Option<f64>; 2] {
+    [metric.of(first), metric.of(second)]
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::document::sample::sample_document;
-    use crate::document::{Audit, Milliseconds, SeedFigures};
-
-    /// Two runs of `seeds` seeds that find the same.
-    fn pair(seeds: u64) -> [Document; 2] {
-        let mut document = sample_document();
-        document.audit = None;
-        for lane in &mut document.lanes {
-            let of_seed = |seed| SeedFigures {
-                seed,
-                messages: lane.messages.clone(),
-                rtt_ms: lane.rtt_ms.clone(),
-                within: lane.within.clone(),
-                lag: None,
-                game: None,
-                episodes: 0,
-                worst_episode_ms: 0.0,
-                overhead: None,
-                cost: None,
-            };
-            lane.per_seed = (1..=seeds).map(of_seed).collect();
-        }
-        [document.clone(), document]
-    }
-
-    fn agreed(first: &Document, second: &Document) -> Agreement {
-        agreement(first, second, Margins::default())
-    }
-
-    /// Moves the 99th percentile of a lane's seeds by turns up and down, and all
-    /// of them by as much as `mean_ms`.
-    fn scatter(document: &mut Document, by_ms: f64, mean_ms: f64) {
-        for (seed, sign) in document.lanes[0]
-            .per_seed
-            .iter_mut()
-            .zip([1.0, -1.0].iter().cycle())
-        {
-            seed.rtt_ms.p99 = seed.rtt_ms.p99.map(|p99| p99 + mean_ms + sign * by_ms);
-        }
-    }
-
-    #[test]
-    fn twenty_seeds_show_that_a_run_agrees_with_itself_and_fewer_do_not() {
-        let [first, second] = pair(20);
-        let found = agreed(&first, &second);
-        assert!(found.holds(), "{found:?}");
-        assert_eq!((found.lanes.len(), found.seeds), (2, 20));
-        let [first, second] = pair(19);
-        assert_eq!(
-            agreed(&first, &second).finding(),
-            EquivalenceFinding::Undecided
-        );
-    }
-
-    #[test]
-    fn each_figure_is_held_to_its_own_margin() {
-        type Damage = fn(&mut SeedFigures);
-        let damages: [(Damage, Metric); 4] = [
-            (
-                |seed| seed.rtt_ms.p50 = seed.rtt_ms.p50.map(|p50| p50 + 2.5),
-                Metric::Rtt(Statistic::P50),
-            ),
-            (
-                |seed| seed.rtt_ms.p99 = seed.rtt_ms.p99.map(|p99| p99 + 150.0),
-                Metric::Rtt(Statistic::P99),
-            ),
-            (|seed| seed.rtt_ms.p99 = None, Metric::Rtt(Statistic::P99)),
-            (
-                |seed| *seed.within.get_mut(&Milliseconds(500)).unwrap() -= 0.021,
-                Metric::Within(500),
-            ),
-        ];
-        for (damage, metric) in damages {
-            let [first, mut second] = pair(20);
-            second.lanes[0].per_seed.iter_mut().for_each(damage);
-            let found = agreed(&first, &second);
-            assert_eq!(found.finding(), EquivalenceFinding::Different, "{metric:?}");
-            let [touched, sound] = [0, 1].map(|index| &found.lanes[index]);
-            let different: Vec<Metric> = touched
-                .figures
-                .iter()
-                .filter(|figure| figure.is.finding == EquivalenceFinding::Different)
-                .map(|figure| figure.metric)
-                .collect();
-            assert_eq!(different, [metric]);
-            assert_eq!(sound.finding(), EquivalenceFinding::Equivalent);
-        }
-    }
-
-    #[test]
-    fn noise_never_makes_two_runs_equal() {
-        let [first, mut second] = pair(20);
-        scatter(&mut second, 20.0, 0.0);
-        assert!(agreed(&first, &second).holds(), "known to within 8 ms");
-        let [_, mut second] = pair(20);
-        scatter(&mut second, 600.0, 0.0);
-        let found = agreed(&first, &second);
-        assert_eq!(found.finding(), EquivalenceFinding::Undecided);
-        let p99 = found.lanes[0].figures[1];
-        assert!(p99.is.smallest_detectable > p99.is.margin);
-        assert!(p99.is.seeds_needed().unwrap() > 20);
-    }
-
-    /// Two runs that find the same, the second over real sockets on a machine whose late
-    /// wake-ups can add so much.
-    fn on_a_machine(noise_ms: f64) -> [Document; 2] {
-        let [mut first, mut second] = pair(20);
-        first.testbed = Some("sim".to_owned());
-        second.testbed = Some("emu".to_owned());
-        let noise = second.host.noise.as_mut().unwrap();
-        noise.wake_us.p99 = noise_ms * 1e3 / 2.0;
-        [first, second]
-    }
-
-    #[test]
-    fn late_wake_ups_widen_the_margins_of_delays_by_a_millisecond_at_most() {
-        for (noise_ms, wider_by) in [(0.0, 0.0), (0.4, 0.4), (1.0, 1.0), (7.0, 1.0)] {
-            let [first, second] = on_a_machine(noise_ms);
-            let found = agreed(&first, &second);
-            let lanes = found.lanes.iter();
-            for margin in lanes.map(|lane| lane.figures[0].is.margin) {
-                assert!(
-                    (margin - 2.0 - wider_by).abs() < 1e-9,
-                    "{noise_ms}: {margin}"
-                );
-            }
-            let within = found.lanes[0].figures[2];
-            assert!((within.is.margin - 0.02).abs() < 1e-9);
-        }
-    }
-
-    #[test]
-    fn a_machine_that_wakes_later_than_a_margin_may_widen_decides_nothing() {
-        let [first, second] = on_a_machine(1.0);
-        assert!(agreed(&first, &second).holds());
-        let [first, second] = on_a_machine(1.1);
-        let found = agreed(&first, &second);
-        assert!(found.is_too_noisy());
-        assert_eq!(found.finding(), EquivalenceFinding::Undecided);
-        // Nor is what differs a difference of the testbeds.
-        let [first, mut second] = on_a_machine(1.1);
-        for seed in &mut second.lanes[0].per_seed {
-            seed.rtt_ms.p50 = seed.rtt_ms.p50.map(|p50| p50 + 50.0);
-        }
-        let found = agreed(&first, &second);
-        assert_eq!(found.finding(), EquivalenceFinding::Undecided);
-    }
-
-    #[test]
-    fn virtual_time_has_no_late_wake_ups() {
-        for testbed in ["sim", "kernel"] {
-            let [_, mut second] = on_a_machine(0.4);
-            let mut first = second.clone();
-            first.testbed = Some(testbed.to_owned());
-            assert!((agreed(&first, &second).noise_ms - 0.4).abs() < 1e-9);
-            second.testbed.clone_from(&first.testbed);
-            assert!(agreed(&first, &second).noise_ms.abs() < 1e-9);
-        }
-    }
-
-    #[test]
-    fn what_failed_or_is_not_valid_agrees_with_nothing() {
-        let [first, mut second] = pair(20);
-        second.lanes[0].failure = Some("gone".to_owned());
-        let found = agreed(&first, &second);
-        assert_eq!(found.finding(), EquivalenceFinding::Different);
-        assert_eq!(
-            found.lanes[0].failure.as_deref(),
-            Some("the second run failed: gone")
-        );
-        let [first, mut second] = pair(20);
-        second.audit = sample_document().audit.map(|audit| Audit {
-            valid: false,
-            ..audit
-        });
-        assert!(!agreed(&first, &second).holds());
-        second.audit = None;
-        second.lanes.clear();
-        assert!(!agreed(&first, &second).holds());
-    }
-}
+mod tests;

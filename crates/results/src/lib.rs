@@ -34,7 +34,7 @@ mod verdict;
 mod within;
 pub mod written;
 
-pub use agreement::{Agreement, ComparedFigure, LaneAgreement, Margins, agreement};
+pub use agreement::{Agreement, ComparedFigure, LaneAgreement, Margin, Margins, agreement};
 pub use baseline::{Shift, ShiftFinding, against_baseline};
 pub use budget::{BadBudget, Budget, asked, evaluate};
 pub use capacity::{Capacity, capacity_verdict};

@@ -363,6 +363,7 @@ mod tests {
                 seeds,
                 messages_of_a_seed: 40,
                 noise_ms,
+                bearable_noise_ms: 1.0,
                 invalid: None,
                 lanes: vec![LaneAgreement {
                     lane: "kcp".to_owned(),

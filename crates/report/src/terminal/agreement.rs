@@ -1,6 +1,6 @@
 //! Virtual time beside real sockets on a terminal, lane by lane.
 
-use lagometer_results::{Agreement, ComparedFigure, LaneAgreement, Unit};
+use lagometer_results::{Agreement, ComparedFigure, LaneAgreement, Margin, Unit};
 use lagometer_stats::{EquivalenceFinding, FEWEST_EQUIVALENCE_SEEDS, nearest_rank};
 
 use super::grid::{Cell, Column, Grid, Row};
@@ -46,20 +46,32 @@ fn notes(agreement: &Agreement) -> String {
     format!(
         "Figures are of all messages together; differences are means of what {} seeds differ by, each \
          by its own figures{}. Equal: two one-sided tests show the true \
-         difference to be within the margin, with a chance of 5 % to err. Margins: medians {} ms, 99th \
-         percentiles {} ms or {} %, both and {} ms for late wake-ups (of {} ms that they can add here); \
-         shares {} points, at the limit where least is shown. Seen from: so small a true difference is found in four runs of five. Late, by \
+         difference to be within the margin, with a chance of 5 % to err. Margins: medians {}, 99th \
+         percentiles {}, both and the {} ms that late wake-ups can add here, or half as much again \
+         if that is less; shares {} points, at the limit where least is shown. Seen from: so small a \
+         true difference is found in four runs of five. Late, by \
          the audit: what the emulator itself says that packets took too long there and back, in the \
          mean of its first seed; what the medians differ by beyond it, it does not see.",
         agreement.seeds,
         slowest(agreement.messages_of_a_seed),
-        milliseconds(margins.median_ms),
-        milliseconds(margins.p99_ms),
-        factor(margins.p99_share * 100.0),
-        milliseconds(agreement.noise_ms.min(margins.noise_ms)),
+        in_words(margins.median),
+        in_words(margins.p99),
         milliseconds(agreement.noise_ms),
         factor(margins.within * 100.0),
     )
+}
+
+/// `10 %, at least 0.5 ms and at most 2 ms`.
+fn in_words(margin: Margin) -> String {
+    let mut words = format!(
+        "{} %, at least {} ms",
+        factor(margin.share * 100.0),
+        milliseconds(margin.least_ms)
+    );
+    if margin.most_ms.is_finite() {
+        append!(words, " and at most {} ms", milliseconds(margin.most_ms));
+    }
+    words
 }
 
 /// Which message a seed's 99th percentile is, where it is one of its few slowest.
@@ -99,9 +111,10 @@ fn sentence(agreement: &Agreement) -> (String, Style) {
         return (
             format!(
                 "Whether the two agree is not decided: this machine is TOO NOISY. Late wake-ups can \
-                 add {} ms to a round trip, and may widen a margin by {} ms. Measure on an idle machine.",
+                 add {} ms to a round trip, and may widen the narrowest margin by {} ms. Measure on an \
+                 idle machine.",
                 milliseconds(agreement.noise_ms),
-                milliseconds(agreement.margins.noise_ms),
+                milliseconds(agreement.bearable_noise_ms),
             ),
             Style::Bad,
         );
