@@ -20,7 +20,8 @@
 //! in `tests/false_comparisons`.
 
 use lagometer_results::{
-    Document, Lane, ResampleUnit, SCHEMA, TWO_RUNS_ERRING, difference_of_runs, noise_ms,
+    Document, Lane, ResampleUnit, SCHEMA, TWO_RUNS_ERRING, difference_of_runs, may_compare,
+    noise_ms,
 };
 use lagometer_stats::unsure;
 use thiserror::Error;
@@ -320,11 +321,9 @@ fn change(pair: &Pair, figure: Figure, first: &Lane, second: &Lane) -> Option<Ch
     };
     // Of what is lost in both there is no difference to judge.
     let is_lost_in_both = before.is_infinite() && after.is_infinite();
-    // Who died was silent from then on, which is no thrift.
-    let has_died = first.failure.is_some() || second.failure.is_some();
     let judged = figure
         .metric()
-        .filter(|_| !(has_died && figure == Figure::Overhead))
+        .filter(|&metric| may_compare(metric, first, second))
         .and_then(|metric| difference_of_runs(metric, first, second));
     if !is_lost_in_both && let Some(found) = judged {
         change.p_value = Some(found.p_value(pair.noise(figure)));

@@ -204,15 +204,16 @@ pub fn agreement(first: &Document, second: &Document, margins: Margins) -> Agree
         .find(|audit| !audit.valid)
         .map(|audit| audit.faults.join("; "));
     let named = |lane: &Lane| second.lanes.iter().find(|other| other.lane == lane.lane);
-    let mut lanes: Vec<LaneAgreement> = first
-        .lanes
+    let both = first.lanes.iter();
+    let both: Vec<(&Lane, &Lane)> = both.filter_map(|lane| Some((lane, named(lane)?))).collect();
+    let mut lanes: Vec<LaneAgreement> = both
         .iter()
-        .filter_map(|lane| {
+        .map(|(lane, other)| {
             let audited_ms = [first, second].map(|document| audited_ms(document, &lane.lane));
-            Some(LaneAgreement {
+            LaneAgreement {
                 audited_ms,
-                ..of_lane(lane, named(lane)?, margins, noise_ms)
-            })
+                ..of_lane(lane, other, margins, noise_ms)
+            }
         })
         .collect();
     keep_what_is_sure(&mut lanes);
@@ -220,11 +221,8 @@ pub fn agreement(first: &Document, second: &Document, margins: Margins) -> Agree
         .iter()
         .flat_map(|lane| lane.figures.iter().map(|figure| figure.is.seeds))
         .min();
-    let played = first
-        .lanes
+    let bearable_noise_ms = both
         .iter()
-        .filter_map(|lane| Some((lane, named(lane)?)));
-    let bearable_noise_ms = played
         .map(|(lane, other)| NOISE_SHARE * margins.median.of(delays_ms(MEDIAN, lane, other)))
         .fold(NOISE_SHARE * margins.median.most_ms, f64::min);
     let messages_of_a_seed = first.lanes.iter().map(messages_of_a_seed).min();

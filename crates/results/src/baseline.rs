@@ -15,7 +15,7 @@
 use lagometer_stats::unsure;
 
 use crate::difference::{
-    TWO_RUNS_ERRING, difference_of_runs, floor, is_spent, is_virtual_time, noise_ms,
+    TWO_RUNS_ERRING, difference_of_runs, floor, is_spent, is_virtual_time, may_compare, noise_ms,
 };
 use crate::document::{Document, Lane};
 use crate::metric::{Metric, Statistic};
@@ -77,8 +77,8 @@ const fn figures_of(limit_ms: u32) -> [Metric; 10] {
 /// figure may change, at least 0.
 ///
 /// A lane that only one of the documents has is left out, and so is one that
-/// played in neither, and what one put on the wire that died; one that no longer plays has no figure `now` and is worse
-/// in all it had. Of one that plays and has a figure no more nothing is known.
+/// played in neither, and what one put on the wire that died ([`may_compare`]); one that no
+/// longer plays has no figure `now` and is worse in all it had. Of one that plays and has a figure no more nothing is known.
 #[must_use]
 pub fn against_baseline(baseline: &Document, now: &Document, tolerance: f64) -> Vec<Shift> {
     let noise_ms = noise_ms(baseline) + noise_ms(now);
@@ -91,10 +91,8 @@ pub fn against_baseline(baseline: &Document, now: &Document, tolerance: f64) -> 
         let Some(now) = now.lanes.iter().find(|lane| lane.lane == before.lane) else {
             continue;
         };
-        let has_died = before.failure.is_some() || now.failure.is_some();
-        // Who died was silent from then on.
         let figures = figures_of(limit_ms).into_iter();
-        for metric in figures.filter(|&metric| !(has_died && is_spent(metric))) {
+        for metric in figures.filter(|&metric| may_compare(metric, before, now)) {
             let Some(mut shift) = Shift::of(metric, before, now) else {
                 continue;
             };
@@ -174,19 +172,11 @@ impl Shift {
         is_repeated: bool,
     ) -> (ShiftFinding, Option<f64>) {
         let way = self.way();
-        if self.now.is_none() {
-            let was_played = now.messages.intended > 0;
+        if self.now.is_none() && now.messages.intended > 0 {
             // It played, and nobody measured it.
-            return (
-                if was_played {
-                    ShiftFinding::Unknown
-                } else {
-                    way
-                },
-                None,
-            );
+            return (ShiftFinding::Unknown, None);
         }
-        if way == ShiftFinding::Same {
+        if self.now.is_none() || way == ShiftFinding::Same {
             return (way, None);
         }
         if let Some(found) = difference_of_runs(self.metric, before, now) {

@@ -41,7 +41,7 @@ mod of_runs;
 
 pub(crate) use beyond::{beyond, is_enough_to_keep, is_spent, judged_by, whole_limits};
 pub use mixture::{mixed, mixed_difference, mixed_interval};
-pub use of_runs::{TWO_RUNS_ERRING, difference_of_runs};
+pub use of_runs::{TWO_RUNS_ERRING, difference_of_runs, may_compare};
 
 /// How sure an interval is that stands by itself.
 pub const CONFIDENCE: f64 = 0.95;

@@ -8,7 +8,7 @@
 //! many units must show. The less certain of the two answers counts, as for a budget on a
 //! quantile.
 
-use super::{Difference, difference};
+use super::{Difference, difference, is_spent};
 use crate::document::{Lane, Milliseconds};
 use crate::metric::{Metric, Statistic};
 
@@ -17,6 +17,14 @@ use crate::metric::{Metric, Statistic};
 /// where so many figures are asked at once, and held to one in twenty 5.5 % of comparisons
 /// of 13 lanes erred (`false_comparisons` of `lagometer-report`).
 pub const TWO_RUNS_ERRING: f64 = 0.025;
+
+/// Whether a figure of a lane's two runs can be held against each other: not what one put on
+/// the wire that died, for it was silent from then on, which is no thrift.
+#[must_use]
+pub fn may_compare(metric: Metric, first: &Lane, second: &Lane) -> bool {
+    let has_died = first.failure.is_some() || second.failure.is_some();
+    !(has_died && is_spent(metric))
+}
 
 /// The difference of a figure, second less first, where something shows what chance makes
 /// of it: never of a fact of the run, nor where the runs were not cut into the same units.
