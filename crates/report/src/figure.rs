@@ -425,7 +425,7 @@ impl Figure {
             | Metric::ViewFreezesAt(_)
             | Metric::InputAge(_)
             | Metric::Event(_)
-            | Metric::EventWithin(_)
+            | Metric::ShareWithin(..)
             | Metric::Rollback(_)
             | Metric::Rtt(_)
             | Metric::Up(_)

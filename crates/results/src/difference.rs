@@ -33,7 +33,7 @@ use lagometer_stats::student;
 
 use crate::document::{Document, Lane, ResampleUnit, Resamples};
 use crate::lag::per_minute;
-use crate::metric::{Metric, Unit};
+use crate::metric::{Metric, Sampled, Unit};
 
 mod beyond;
 mod mixture;
@@ -227,7 +227,7 @@ fn resolution(metric: Metric, lane: &Lane) -> f64 {
     let units = f64::from(units.max(1));
     match metric {
         Metric::Episodes | Metric::Episodes500ms => units.sqrt(),
-        Metric::EventWithin(_) => {
+        Metric::ShareWithin(Sampled::Event, _) => {
             let events = lane.game.as_ref().and_then(|game| game.events);
             units.sqrt() / events.unwrap_or(1).max(1) as f64
         }

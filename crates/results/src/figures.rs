@@ -16,7 +16,7 @@ use crate::head_of_line::head_of_line;
 use crate::lag::{SeedLag, lag_of, pooled};
 use crate::metric::Metric;
 use crate::record::MessageRecord;
-use crate::resample::{Drawn, length_of, resamples};
+use crate::resample::{Drawn, length_of, resamples, shares_within};
 use crate::timeline::timeline;
 use crate::within::within;
 
@@ -71,6 +71,8 @@ pub struct LaneFigures {
     pub up_ms: Option<CensoredQuantiles>,
     /// As [`Lane::down_ms`].
     pub down_ms: Option<CensoredQuantiles>,
+    /// As [`Lane::shares_within`].
+    pub shares_within: BTreeMap<String, f64>,
     /// As [`Lane::head_of_line`].
     pub head_of_line: Option<HeadOfLine>,
     /// As [`Lane::within`].
@@ -142,6 +144,7 @@ pub fn figures(
         figures.forget_seeds();
     }
     figures.resamples = resamples(&drawn, asked);
+    figures.shares_within = shares_within(&drawn, asked);
     if let Some(records) = sorted.first() {
         figures.timeline = timeline(records);
     }
@@ -195,6 +198,7 @@ impl LaneFigures {
             rtt_delivered_ms: self.rtt_delivered_ms,
             rtt_raw_ms: self.rtt_raw_ms,
             up_ms: self.up_ms,
+            shares_within: self.shares_within,
             down_ms: self.down_ms,
             head_of_line: self.head_of_line,
             within: self.within,

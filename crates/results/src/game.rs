@@ -17,7 +17,7 @@ use lagometer_stats::{in_millis, nanos, place};
 use lagometer_units::Time;
 
 use crate::document::{CensoredQuantiles, Game, Milliseconds, Population, Quantiles};
-use crate::metric::Metric;
+use crate::metric::{Metric, Sampled};
 use crate::record::MessageRecord;
 use crate::within::share;
 
@@ -137,7 +137,7 @@ pub fn game(runs: &[(&GameRecords, &[MessageRecord])], asked: &[Metric]) -> Opti
                 let freezes = freezes(&behind, u64::from(delay_ms) * 1_000_000);
                 freezes_per_min_at.insert(Milliseconds(delay_ms), freezes as f64 / minutes);
             }
-            Metric::EventWithin(limit_ms) => {
+            Metric::ShareWithin(Sampled::Event, limit_ms) => {
                 let limit = Duration::from_millis(u64::from(limit_ms));
                 let came = events().filter(|event| event.is_within(limit)).count();
                 let came = share(came as u64, events().count() as u64);

@@ -54,7 +54,7 @@ pub use instrument_seeds::merge_instrument_seeds;
 pub use lag::LAG_ABOVE;
 pub use leaders::leaders;
 pub use message_agreement::{Disagreement, MessageAgreement, message_agreement};
-pub use metric::{Metric, Statistic, Unit, UnknownMetric};
+pub use metric::{Metric, Sampled, Statistic, Unit, UnknownMetric};
 pub use prices::{Prices, player_cost};
 pub use record::MessageRecord;
 pub use resample::{FEWEST_BLOCKS, FEWEST_SEEDS};

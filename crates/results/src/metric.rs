@@ -10,8 +10,10 @@ use crate::document::{
 use crate::figures::longest_ms;
 use crate::within::share;
 
+mod sampled;
 mod written;
 
+pub use sampled::Sampled;
 pub use written::UnknownMetric;
 
 /// One figure of a lane.
@@ -65,9 +67,9 @@ pub enum Metric {
     /// A statistic of the delay of a game's events both ways, in milliseconds. One that
     /// never came takes forever.
     Event(Statistic),
-    /// Share of a game's events, both ways, that arrived within so many milliseconds.
-    /// More is better.
-    EventWithin(u32),
+    /// Share of the samples of a distribution that are within so many milliseconds, or
+    /// frames of a rollback; of an age the share of time. More is better.
+    ShareWithin(Sampled, u32),
     /// A statistic of the frames that an input rolled a game back by.
     Rollback(Statistic),
     /// Share of inputs for which a game that rolls back had to stop and wait.
@@ -143,7 +145,7 @@ impl Metric {
     pub const fn unit(self) -> Unit {
         match self {
             Self::Within(_)
-            | Self::EventWithin(_)
+            | Self::ShareWithin(..)
             | Self::Lost
             | Self::RollbackStalled
             | Self::VoiceLate => Unit::Share,
@@ -181,7 +183,7 @@ impl Metric {
     pub const fn more_is_better(self) -> bool {
         matches!(
             self,
-            Self::Within(_) | Self::EventWithin(_) | Self::ThroughputUp | Self::ThroughputDown
+            Self::Within(_) | Self::ShareWithin(..) | Self::ThroughputUp | Self::ThroughputDown
         )
     }
 
@@ -205,7 +207,7 @@ impl Metric {
             | Self::WorstRecovery
             | Self::CpuPerMessage => false,
             Self::Within(_)
-            | Self::EventWithin(_)
+            | Self::ShareWithin(..)
             | Self::Lost
             | Self::Lag
             | Self::Freezes
@@ -271,10 +273,11 @@ impl Metric {
             | Self::ViewAge(_)
             | Self::InputAge(_)
             | Self::Event(_)
-            | Self::EventWithin(_)
+            | Self::ShareWithin(Sampled::Event, _)
             | Self::Rollback(_)
             | Self::RollbackStalled
             | Self::VoiceLate => self.of_game(lane.game.as_ref()?),
+            Self::ShareWithin(..) => lane.shares_within.get(&self.to_string()).copied(),
             Self::Episodes => Some(lane.episodes.len() as f64),
             Self::Episodes500ms => Some(lane.episodes_500ms.len() as f64),
             Self::WorstEpisode => Some(longest_ms(&lane.episodes)),
@@ -315,7 +318,7 @@ impl Metric {
             | Self::ViewAge(_)
             | Self::InputAge(_)
             | Self::Event(_)
-            | Self::EventWithin(_)
+            | Self::ShareWithin(Sampled::Event, _)
             | Self::Rollback(_)
             | Self::RollbackStalled
             | Self::VoiceLate => self.of_game(seed.game.as_ref()?),
@@ -327,6 +330,7 @@ impl Metric {
             Self::Rtt(_)
             | Self::Up(_)
             | Self::Down(_)
+            | Self::ShareWithin(..)
             | Self::Episodes500ms
             | Self::WorstRecovery
             | Self::ThroughputUp
@@ -348,7 +352,9 @@ impl Metric {
             Self::ViewAge(statistic) => Some(statistic.of(&game.view_age_ms)),
             Self::InputAge(statistic) => Some(statistic.of(&game.input_age_ms)),
             Self::Event(statistic) => Some(statistic.among(game.event_ms.as_ref()?)),
-            Self::EventWithin(limit_ms) => game.events_within.get(&Milliseconds(limit_ms)).copied(),
+            Self::ShareWithin(Sampled::Event, limit_ms) => {
+                game.events_within.get(&Milliseconds(limit_ms)).copied()
+            }
             Self::Rollback(statistic) => Some(statistic.among(game.rollback_frames.as_ref()?)),
             Self::RollbackStalled => game.rollback_stalled,
             Self::VoiceLate => game.voice_late,
@@ -453,7 +459,7 @@ impl fmt::Display for Metric {
             Self::ViewAge(statistic) => write!(formatter, "view_age_ms.{statistic}"),
             Self::InputAge(statistic) => write!(formatter, "input_age_ms.{statistic}"),
             Self::Event(statistic) => write!(formatter, "event_ms.{statistic}"),
-            Self::EventWithin(limit_ms) => write!(formatter, "event_within_{limit_ms}ms"),
+            Self::ShareWithin(of, limit) => write!(formatter, "{of}_within_{limit}{}", of.unit()),
             Self::Rollback(statistic) => write!(formatter, "rollback_frames.{statistic}"),
             Self::RollbackStalled => formatter.write_str("rollback_stalled"),
             Self::VoiceLate => formatter.write_str("voice_late"),

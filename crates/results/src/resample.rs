@@ -28,7 +28,7 @@ use crate::document::{ResampleUnit, Resamples, SeedCost};
 use crate::flow::FlowRecords;
 use crate::game::GameRecords;
 use crate::lag::{SeedLag, per_minute};
-use crate::metric::{Metric, Statistic};
+use crate::metric::{Metric, Sampled, Statistic};
 use crate::record::MessageRecord;
 use crate::within::{limits_ms, share};
 use asked::AskedFigure;
@@ -149,6 +149,17 @@ pub(crate) fn resamples(runs: &[Drawn<'_>], asked: &[Metric]) -> Option<Resample
         block_s: units.length as f64 / 1e9,
         values,
     })
+}
+
+/// What [`Lane::shares_within`](crate::Lane::shares_within) has of what was played.
+pub(crate) fn shares_within(runs: &[Drawn<'_>], asked: &[Metric]) -> BTreeMap<String, f64> {
+    let is_kept_here =
+        |metric: &&Metric| matches!(metric, Metric::ShareWithin(of, _) if *of != Sampled::Event);
+    let shares = asked.iter().filter(is_kept_here).filter_map(|&metric| {
+        let share = AskedFigure::played(metric, runs)?;
+        Some((metric.to_string(), share))
+    });
+    shares.collect()
 }
 
 /// Seeds or stretches that are drawn.

@@ -52,6 +52,11 @@ pub struct Lane {
     /// One-way delay of the echo, of all messages that reached the remote end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub down_ms: Option<CensoredQuantiles>,
+    /// Shares of delays of one way, of ages and of rollbacks that are within limits which
+    /// budgets have on their quantiles, by the name of the metric; shares of events and of
+    /// round trips are elsewhere.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub shares_within: BTreeMap<String, f64>,
     /// Head-of-line blocking, where the transport reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head_of_line: Option<HeadOfLine>,

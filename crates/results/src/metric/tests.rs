@@ -38,11 +38,11 @@ fn every_metric_is_read_back_from_its_own_name() {
         Metric::ViewFreezes,
         Metric::ViewFreezesAt(80),
         Metric::ViewFrozen,
-        Metric::EventWithin(300),
         Metric::InterpolationNeeded,
         Metric::RollbackStalled,
         Metric::VoiceLate,
     ];
+    metrics.extend(Sampled::ALL.map(|of| Metric::ShareWithin(of, 300)));
     for statistic in STATISTICS {
         metrics.extend([
             Metric::Rtt(statistic),
@@ -71,7 +71,20 @@ fn people_may_write_it_in_words() {
         ("median", Metric::Rtt(Statistic::P50)),
         ("up max", Metric::Up(Statistic::Max)),
         ("event p99", Metric::Event(Statistic::P99)),
-        ("event within 300 ms", Metric::EventWithin(300)),
+        (
+            "event within 300 ms",
+            Metric::ShareWithin(Sampled::Event, 300),
+        ),
+        ("up within 80 ms", Metric::ShareWithin(Sampled::Up, 80)),
+        (
+            "view age within 0.1 s",
+            Metric::ShareWithin(Sampled::ViewAge, 100),
+        ),
+        (
+            "rollback within 7 frames",
+            Metric::ShareWithin(Sampled::Rollback, 7),
+        ),
+        ("rollback p90", Metric::Rollback(Statistic::P90)),
         ("view freezes at 80 ms", Metric::ViewFreezesAt(80)),
         ("view age p50", Metric::ViewAge(Statistic::P50)),
         ("interpolation needed", Metric::InterpolationNeeded),
@@ -89,6 +102,9 @@ fn people_may_write_it_in_words() {
         "within 100",
         "p98",
         "up",
+        "up within 80 frames",
+        "rollback within 0 frames",
+        "rollback within 7 ms",
     ] {
         assert!(written.parse::<Metric>().is_err(), "{written}");
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use lagometer_units::Span;
 use thiserror::Error;
 
-use super::{Metric, Statistic};
+use super::{Metric, Sampled, Statistic};
 
 /// A name that no metric has.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -16,7 +16,7 @@ use super::{Metric, Statistic};
      \"freezes\", \"longest freeze\", \"recovery first\", \"recovery last\", \"episodes\", \
      \"episodes 500 ms\", \"worst episode\", \"worst recovery\", \"overhead\", \
      \"cpu per message\", \"bytes per player-hour\", \"money per player-hour\"; of a game \"view freezes\", \"view frozen\", \"interpolation needed\", \
-     \"view freezes at 100 ms\" (any delay), \"view age p99\", \"input age p99\", \"event p99\", \"event within 300 ms\", \"rollback p99\", \"rollback stalled\", \
+     \"view freezes at 100 ms\" (any delay), \"view age p99\", \"input age p99\", \"event p99\", \"event within 300 ms\", \"view age within 100 ms\", \"rollback p99\", \"rollback stalled\", \
      \"voice late\"; of traffic that is not echoed \"throughput up\", \"throughput down\""
 )]
 pub struct UnknownMetric {
@@ -40,27 +40,12 @@ impl FromStr for Metric {
     }
 }
 
-/// The metric that a statistic of something is.
-type OfStatistic = fn(Statistic) -> Metric;
-
-/// What statistics are of, by its name.
-const DISTRIBUTIONS: [(&str, OfStatistic); 7] = [
-    ("rtt", Metric::Rtt),
-    ("up", Metric::Up),
-    ("down", Metric::Down),
-    ("view age", Metric::ViewAge),
-    ("input age", Metric::InputAge),
-    ("event", Metric::Event),
-    ("rollback", Metric::Rollback),
-];
-
 /// The metric that is counted at a limit in milliseconds.
 type OfLimit = fn(u32) -> Metric;
 
 /// What is counted within, or at, a limit in milliseconds that follows its name.
-const LIMITED: [(&str, OfLimit); 4] = [
+const LIMITED: [(&str, OfLimit); 3] = [
     ("within ", Metric::Within),
-    ("event within ", Metric::EventWithin),
     ("view freezes at ", Metric::ViewFreezesAt),
     ("view freezes per min at ", Metric::ViewFreezesAt),
 ];
@@ -69,20 +54,26 @@ const LIMITED: [(&str, OfLimit); 4] = [
 fn parse_words(words: &str) -> Option<Metric> {
     for (name, metric) in LIMITED {
         if let Some(limit) = words.strip_prefix(name) {
-            return whole_millis(limit.parse().ok()?).map(metric);
+            return whole_millis(limit).map(metric);
         }
     }
-    let named = DISTRIBUTIONS.iter().find_map(|&(name, metric)| {
-        let rest = words.strip_prefix(name)?.trim_start();
-        let rest = ["ms.", "frames."]
-            .iter()
-            .find_map(|it| rest.strip_prefix(it))
-            .unwrap_or(rest);
-        Some((metric, rest))
-    });
-    let (metric, statistic) = named.unwrap_or((Metric::Rtt, words));
-    if let Some(statistic) = parse_statistic(statistic) {
-        return Some(metric(statistic));
+    for of in Sampled::ALL {
+        if let Some(rest) = words.strip_prefix(of.in_words()) {
+            let rest = rest.trim_start();
+            if let Some(limit) = rest.strip_prefix("within ") {
+                return whole_limit(of, limit).map(|limit| Metric::ShareWithin(of, limit));
+            }
+            let statistic = rest.strip_prefix(of.unit());
+            let statistic = statistic.and_then(|it| it.strip_prefix('.'));
+            if let Some(statistic) = parse_statistic(statistic.unwrap_or(rest)) {
+                return Some(of.statistic(statistic));
+            }
+        }
+    }
+    let round_trip = words.strip_prefix("rtt").map_or(words, str::trim_start);
+    let round_trip = round_trip.strip_prefix("ms.").unwrap_or(round_trip);
+    if let Some(statistic) = parse_statistic(round_trip) {
+        return Some(Metric::Rtt(statistic));
     }
     Some(match words {
         "lost" => Metric::Lost,
@@ -123,9 +114,20 @@ fn parse_statistic(word: &str) -> Option<Statistic> {
     })
 }
 
+/// A limit of a distribution, in its unit, if it is a whole number and not zero.
+fn whole_limit(of: Sampled, written: &str) -> Option<u32> {
+    match of {
+        Sampled::Rollback => {
+            let frames = written.strip_suffix(of.unit())?.trim_end();
+            frames.parse().ok().filter(|&frames| frames > 0)
+        }
+        _ => whole_millis(written),
+    }
+}
+
 /// A limit in milliseconds, if it is a whole number of them and not zero.
-fn whole_millis(limit: Span) -> Option<u32> {
-    let limit_ms = u32::try_from(limit.duration().as_millis()).ok()?;
-    let whole = limit.duration() == Duration::from_millis(u64::from(limit_ms));
-    (whole && limit_ms > 0).then_some(limit_ms)
+fn whole_millis(written: &str) -> Option<u32> {
+    let limit = written.parse::<Span>().ok()?.duration();
+    let limit_ms = u32::try_from(limit.as_millis()).ok()?;
+    (limit == Duration::from_millis(u64::from(limit_ms)) && limit_ms > 0).then_some(limit_ms)
 }

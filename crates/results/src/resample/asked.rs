@@ -8,7 +8,7 @@ use lagometer_stats::{SortedSamples, in_millis, nanos, place};
 use crate::game::{
     EventRecord, GameRecords, at_per_mille, behind, edges, freezes, input_ages, rolled_back, teeth,
 };
-use crate::metric::{Metric, Statistic};
+use crate::metric::{Metric, Sampled, Statistic};
 use crate::record::MessageRecord;
 
 use super::{Cut, Drawn};
@@ -36,6 +36,8 @@ struct Mean {
     never: Vec<u64>,
 }
 
+const NANOS_OF_A_MILLISECOND: u64 = 1_000_000;
+
 /// A sample: when it was made, in nanoseconds of play, and its value; none if it never
 /// ended.
 type Sample = (u64, Option<u64>);
@@ -46,6 +48,7 @@ impl AskedFigure {
     pub(super) fn of(metric: Metric, runs: &[(&Drawn<'_>, Cut)], units: usize) -> Option<Self> {
         let kept = match metric {
             Metric::ViewAge(statistic) => age(statistic, runs, units)?,
+            Metric::ShareWithin(Sampled::ViewAge, limit_ms) => age_within(limit_ms, runs, units)?,
             Metric::ViewFreezesAt(delay_ms) => freezes_at(delay_ms, runs, units)?,
             Metric::ThroughputUp => throughput(0, runs, units)?,
             Metric::ThroughputDown => throughput(1, runs, units)?,
@@ -87,6 +90,17 @@ impl AskedFigure {
         Some((self.metric, value))
     }
 
+    /// Its value in what was played.
+    pub(super) fn played(metric: Metric, runs: &[Drawn<'_>]) -> Option<f64> {
+        let whole = Cut {
+            first: 0,
+            count: 1,
+            length: u64::MAX,
+        };
+        let runs: Vec<(&Drawn<'_>, Cut)> = runs.iter().map(|run| (run, whole)).collect();
+        Some(Self::of(metric, &runs, 1)?.drawn(&[1])?.1)
+    }
+
     /// How much of what is bad the worst unit brought; `None` where that does not add up.
     pub(super) fn worst_unit(&self) -> Option<(Metric, f64)> {
         let Kept::Mean(mean) = &self.kept else {
@@ -95,7 +109,7 @@ impl AskedFigure {
         let is_counted = matches!(
             self.metric,
             Metric::VoiceLate
-                | Metric::EventWithin(_)
+                | Metric::ShareWithin(..)
                 | Metric::ViewFreezesAt(_)
                 | Metric::Episodes500ms
         );
@@ -134,59 +148,72 @@ fn of_samples(metric: Metric, runs: &[(&Drawn<'_>, Cut)], units: usize) -> Optio
     }
 }
 
-/// The samples of a run that a figure is made of; `None` where it has none of them.
+/// The samples of a run that a figure is made of; `None` where it has none of them. Of a
+/// share each is one if it is within, and nothing if it is not or never ended.
 fn samples(metric: Metric, run: &Drawn<'_>) -> Option<Vec<Sample>> {
-    let of_messages = |delay: fn(&MessageRecord) -> Option<Duration>| {
-        let each = run.records.iter();
-        each.map(move |record| (record.intended.as_nanos(), delay(record).map(nanos)))
-    };
     Some(match metric {
-        Metric::Rtt(Statistic::Mean) => of_messages(MessageRecord::rtt).collect(),
-        Metric::Up(_) => of_messages(MessageRecord::up).collect(),
-        Metric::Down(_) => {
+        Metric::Rtt(Statistic::Mean) => of_messages(run, MessageRecord::rtt),
+        Metric::ShareWithin(of, limit) => {
+            let limit = match of {
+                Sampled::Rollback => u64::from(limit),
+                _ => u64::from(limit) * NANOS_OF_A_MILLISECOND,
+            };
+            let within = |value: Option<u64>| u64::from(value.is_some_and(|it| it <= limit));
+            let all = of_sampled(of, run)?.into_iter();
+            all.map(|(at, value)| (at, Some(within(value)))).collect()
+        }
+        Metric::VoiceLate => {
+            let game = run.game?;
+            let within = game.terms.voice_within;
+            let late = |frame: &EventRecord| u64::from(!frame.is_within(within));
+            let voice = game.voice.iter();
+            voice
+                .map(|frame| (frame.at.as_nanos(), Some(late(frame))))
+                .collect()
+        }
+        // Each draw of a game has these already.
+        Metric::Event(Statistic::P50 | Statistic::P90 | Statistic::P99) => return None,
+        _ => of_sampled(metric.sampled()?, run)?,
+    })
+}
+
+/// The delay of each message, with its intended send.
+fn of_messages(run: &Drawn<'_>, delay: fn(&MessageRecord) -> Option<Duration>) -> Vec<Sample> {
+    let each = run.records.iter();
+    each.map(|record| (record.intended.as_nanos(), delay(record).map(nanos)))
+        .collect()
+}
+
+/// All samples of a distribution; `None` where the run has none, or where it has a value
+/// all the time.
+fn of_sampled(of: Sampled, run: &Drawn<'_>) -> Option<Vec<Sample>> {
+    Some(match of {
+        Sampled::Up => of_messages(run, MessageRecord::up),
+        Sampled::Down => {
             let arrived = run.records.iter().filter(|record| record.arrived.is_some());
             let down =
                 |record: &MessageRecord| (record.intended.as_nanos(), record.down().map(nanos));
             arrived.map(down).collect()
         }
-        Metric::Event(Statistic::P99_9 | Statistic::Mean) | Metric::EventWithin(_) => {
-            let value = |event: &EventRecord| match metric {
-                Metric::EventWithin(limit_ms) => {
-                    let limit = Duration::from_millis(u64::from(limit_ms));
-                    Some(u64::from(event.is_within(limit)))
-                }
-                _ => event.arrived.map(|at| nanos(at.since(event.at))),
-            };
+        Sampled::Event => {
+            let delay = |event: &EventRecord| event.arrived.map(|at| nanos(at.since(event.at)));
             let events = run.game?.events.iter();
             events
-                .map(|event| (event.at.as_nanos(), value(event)))
+                .map(|event| (event.at.as_nanos(), delay(event)))
                 .collect()
         }
-        Metric::InputAge(_) => {
+        Sampled::InputAge => {
             let game: &GameRecords = run.game?;
             let steps = game.states.iter().map(|state| state.at.as_nanos());
             let ages = input_ages(game, run.records).into_iter().map(Some);
             steps.zip(ages).collect()
         }
-        Metric::Rollback(_) => {
+        Sampled::Rollback => {
             let game = run.game?;
             let each = rolled_back(game, run.records, game.terms.rollback?);
             each.map(|(at, frames)| (at.as_nanos(), frames)).collect()
         }
-        Metric::VoiceLate => {
-            let game = run.game?;
-            let within = game.terms.voice_within;
-            let voice = game.voice.iter();
-            voice
-                .map(|frame| {
-                    (
-                        frame.at.as_nanos(),
-                        Some(u64::from(!frame.is_within(within))),
-                    )
-                })
-                .collect()
-        }
-        _ => return None,
+        Sampled::ViewAge => return None,
     })
 }
 
@@ -211,9 +238,23 @@ fn age(statistic: Statistic, runs: &[(&Drawn<'_>, Cut)], units: usize) -> Option
     Some(Kept::Age(all))
 }
 
+/// The share of all the time that was played in which the view is no older than a limit.
+fn age_within(limit_ms: u32, runs: &[(&Drawn<'_>, Cut)], units: usize) -> Option<Kept> {
+    let limit = u64::from(limit_ms) * NANOS_OF_A_MILLISECOND;
+    let mut mean = Mean::new(units);
+    for (run, cut) in runs {
+        for tooth in teeth(run.game?) {
+            let within = limit.clamp(tooth.from, tooth.to) - tooth.from;
+            let long = tooth.to - tooth.from;
+            mean.add(cut.unit_at(tooth.ends), within as f64, long as f64);
+        }
+    }
+    Some(Kept::Mean(mean))
+}
+
 /// Freezes for each minute of play, at an interpolation delay.
 fn freezes_at(delay_ms: u32, runs: &[(&Drawn<'_>, Cut)], units: usize) -> Option<Kept> {
-    let delay = u64::from(delay_ms) * 1_000_000;
+    let delay = u64::from(delay_ms) * NANOS_OF_A_MILLISECOND;
     let mut mean = Mean::new(units);
     for (run, cut) in runs {
         let mut begun = 0;

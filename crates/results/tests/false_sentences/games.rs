@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use lagometer_results::{
-    Budget, Decision, EventRecord, GameRecords, GameTerms, Lane, MessageRecord, Metric, SeedRun,
-    StateRecord, Statistic, asked, evaluate, figures, game,
+    Budget, Decision, EventRecord, Game, GameRecords, GameTerms, Lane, MessageRecord, Metric,
+    Rollback, SeedRun, StateRecord, Statistic, asked, evaluate, figures, game,
 };
 
 use crate::model::{
@@ -19,6 +19,13 @@ const EVENT_EVERY: usize = 3;
 
 /// Frames of voice later than this are of no use.
 const VOICE_WITHIN: Duration = Duration::from_millis(170);
+
+/// A game of 60 frames a second that shows inputs three frames late.
+const ROLLBACK: Rollback = Rollback {
+    frame: Duration::from_nanos(16_666_667),
+    input_delay: 3,
+    most: 7,
+};
 
 /// A game whose snapshots, events and voice met what the messages did.
 fn game_of(kind: &Kind, records: &[MessageRecord]) -> GameRecords {
@@ -35,7 +42,7 @@ fn game_of(kind: &Kind, records: &[MessageRecord]) -> GameRecords {
         played: Duration::from_secs(kind.seconds),
         terms: GameTerms {
             interpolation: Duration::from_millis(100),
-            rollback: None,
+            rollback: Some(ROLLBACK),
             voice_within: VOICE_WITHIN,
         },
         states: states.collect(),
@@ -44,10 +51,19 @@ fn game_of(kind: &Kind, records: &[MessageRecord]) -> GameRecords {
     }
 }
 
-fn lanes(kind: &Kind, run: u64, asked: &[Metric]) -> Vec<Lane> {
+/// What a lane did under each seed; a message is half its round trip on its way there.
+fn records(kind: &Kind, run: u64, lane: usize) -> Vec<Vec<MessageRecord>> {
+    let mut records = kind.records(run, lane);
+    for record in records.iter_mut().flatten() {
+        record.arrived = record.rtt().map(|rtt| record.intended + rtt / 2);
+    }
+    records
+}
+
+pub(crate) fn lanes(kind: &Kind, run: u64, asked: &[Metric]) -> Vec<Lane> {
     (0..kind.lanes)
         .map(|lane| {
-            let records = kind.records(run, lane);
+            let records = records(kind, run, lane);
             let games: Vec<GameRecords> = records.iter().map(|it| game_of(kind, it)).collect();
             let runs: Vec<SeedRun<'_>> = (0..)
                 .zip(records.iter().zip(&games))
@@ -61,21 +77,26 @@ fn lanes(kind: &Kind, run: u64, asked: &[Metric]) -> Vec<Lane> {
         .collect()
 }
 
-/// Figures that budgets limit, with their values in the long run.
-fn true_budgets(kind: &Kind) -> [Budget; 4] {
+/// What is found of a lane of this kind in the long run.
+pub(crate) fn truth(kind: &Kind) -> Game {
     let long = Kind {
         seeds: 100_000 / kind.seconds,
         lanes: 1,
         ..*kind
     };
-    let records = long.records(u64::MAX, 0);
+    let records = records(&long, u64::MAX, 0);
     let games: Vec<GameRecords> = records.iter().map(|it| game_of(&long, it)).collect();
     let runs: Vec<(&GameRecords, &[MessageRecord])> = games
         .iter()
         .zip(&records)
         .map(|(game, records)| (game, &records[..]))
         .collect();
-    let truth = game(&runs, &[]).unwrap();
+    game(&runs, &[]).unwrap()
+}
+
+/// Figures that budgets limit, with their values in the long run.
+fn true_budgets(kind: &Kind) -> [Budget; 4] {
+    let truth = truth(kind);
     let event_ms = truth.event_ms.unwrap();
     [
         // To the millisecond, which is what shares are asked at.
@@ -113,7 +134,7 @@ fn wrongly_said(what: &str, kind: &Kind, runs: u64) -> [f64; 5] {
     wrong
 }
 
-const IN: [(&str, Kind, u64); 4] = [
+pub(crate) const IN: [(&str, Kind, u64); 4] = [
     ("bursts, 20 seeds", KIND, 100),
     ("bursts, 5 seeds", FIVE_SEEDS, 200),
     ("outages, 20 seeds", in_outages(KIND), 200),

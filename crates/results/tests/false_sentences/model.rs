@@ -297,18 +297,24 @@ pub(crate) fn prefers_a_worse(out: &[usize], lanes: usize) -> bool {
     best_out.is_some_and(|best| worst_named.is_some_and(|worst| *best < worst))
 }
 
-/// A rate with its 95 % interval (E. B. Wilson, 1927).
+/// A rate with its 95 % interval.
 pub(crate) fn with_interval(rate: f64, runs: u64) -> String {
+    let [low, high] = interval(rate, runs);
+    format!(
+        "{:.1} % ({:.1} to {:.1})",
+        rate * 100.0,
+        low * 100.0,
+        high * 100.0
+    )
+}
+
+/// The 95 % interval of a rate that was found of so many runs (E. B. Wilson, 1927).
+pub(crate) fn interval(rate: f64, runs: u64) -> [f64; 2] {
     let (runs, z) = (runs as f64, 1.96_f64);
     let middle = (rate + z * z / (2.0 * runs)) / (1.0 + z * z / runs);
     let half = z / (1.0 + z * z / runs)
         * (rate * (1.0 - rate) / runs + z * z / (4.0 * runs * runs)).sqrt();
-    format!(
-        "{:.1} % ({:.1} to {:.1})",
-        rate * 100.0,
-        (middle - half).max(0.0) * 100.0,
-        (middle + half).min(1.0) * 100.0
-    )
+    [(middle - half).max(0.0), (middle + half).min(1.0)]
 }
 
 struct SplitMix64(u64);

@@ -6,7 +6,7 @@ use crate::document::{Lane, Resamples};
 use crate::figures::{SeedRun, figures};
 use crate::flow::{FlowMessage, FlowRecords};
 use crate::game::{EventRecord, GameRecords, GameTerms, Rollback, StateRecord};
-use crate::metric::{Metric, Statistic};
+use crate::metric::{Metric, Sampled, Statistic};
 use crate::record::MessageRecord;
 
 use super::{AskedFigure, Cut, Drawn};
@@ -89,7 +89,7 @@ fn flows(seed: u64) -> FlowRecords {
 }
 
 /// All that is drawn for a budget alone.
-const ASKED: [Metric; 20] = [
+const ASKED: [Metric; 25] = [
     Metric::Rtt(Statistic::Mean),
     Metric::Up(Statistic::P50),
     Metric::Up(Statistic::P99),
@@ -103,7 +103,12 @@ const ASKED: [Metric; 20] = [
     Metric::InputAge(Statistic::Mean),
     Metric::Event(Statistic::P99_9),
     Metric::Event(Statistic::Mean),
-    Metric::EventWithin(150),
+    Metric::ShareWithin(Sampled::Up, 40),
+    Metric::ShareWithin(Sampled::Down, 40),
+    Metric::ShareWithin(Sampled::ViewAge, 90),
+    Metric::ShareWithin(Sampled::InputAge, 90),
+    Metric::ShareWithin(Sampled::Event, 150),
+    Metric::ShareWithin(Sampled::Rollback, 2),
     Metric::ViewFreezesAt(120),
     Metric::Rollback(Statistic::P90),
     Metric::Rollback(Statistic::Mean),
@@ -192,6 +197,34 @@ fn a_draw_of_seeds_has_the_figures_of_a_run_of_them() {
     holds(&seeds, Metric::ThroughputDown);
 }
 
+/// A quantile keeps a limit exactly where its share is within it.
+#[test]
+fn a_quantile_and_the_share_within_a_limit_say_the_same() {
+    for loses in [false, true] {
+        let seeds: Vec<Played> = (0..4)
+            .map(|seed| (records(seed, loses), game(seed), None))
+            .collect();
+        for of in Sampled::ALL {
+            let limits = (1..400).map(|limit| Metric::ShareWithin(of, limit));
+            let asked: Vec<Metric> = limits.collect();
+            let lane = lane(&seeds, &asked);
+            let (p90, mut kept) = (of.statistic(Statistic::P90).of(&lane).unwrap(), 0);
+            for (limit, share) in (1..400).zip(asked) {
+                let share = share.of(&lane).unwrap();
+                // Of an age over time the quantile is where its share is reached to the nanosecond.
+                let is_kept = share >= 0.9 - 1e-9;
+                assert_eq!(
+                    p90 <= f64::from(limit),
+                    is_kept,
+                    "{of} {p90} {limit} {share}"
+                );
+                kept += u32::from(is_kept);
+            }
+            assert!((1..399).contains(&kept) || loses, "{of}: {kept}");
+        }
+    }
+}
+
 fn resamples(loses: bool, asked: &[Metric]) -> Resamples {
     let seeds: Vec<Played> = (0..6)
         .map(|seed| (records(seed, loses), game(seed), None))
@@ -225,7 +258,9 @@ fn the_mean_of_what_was_lost_has_no_end() {
 fn the_worst_unit_of_what_adds_up_is_known() {
     let asked = [
         Metric::VoiceLate,
-        Metric::EventWithin(150),
+        Metric::ShareWithin(Sampled::Event, 150),
+        Metric::ShareWithin(Sampled::Up, 40),
+        Metric::ShareWithin(Sampled::ViewAge, 90),
         Metric::ViewFreezesAt(120),
     ];
     let seeds: Vec<Played> = (0..6)
