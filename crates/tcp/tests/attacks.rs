@@ -119,6 +119,7 @@ fn an_exact_reset_is_believed() {
     let forged = forge(&mut network, 0, next, ack, Flags::RST.0, b"");
     network.inject(1, &forged);
     assert_eq!(network.server(|c| c.state()), State::Closed);
+    assert_eq!(network.write(1, b"to nobody"), 0);
 }
 
 #[test]

@@ -16,8 +16,8 @@ impl Connection {
     /// is over leaves with its end.
     pub fn write(&mut self, now: Instant, bytes: &[u8]) -> usize {
         self.refresh(now);
-        let may_queue = self.state.can_write()
-            || (matches!(self.state, State::SynSent | State::SynReceived) && !self.snd.fin_queued);
+        let may_queue =
+            self.state.can_write() || matches!(self.state, State::SynSent | State::SynReceived);
         if !may_queue || self.snd.fin_queued {
             return 0;
         }
