@@ -50,6 +50,12 @@ pub(crate) fn asked(budget: &BudgetResult) -> String {
         Some(figure @ Figure::Within(ms)) => {
             format!("{} within {ms} ms", figure.written_with_unit(budget.limit))
         }
+        // Their columns do not say of which quantile they are.
+        None | Some(Figure::ViewAge | Figure::InputAge | Figure::Event | Figure::Rollback) => {
+            let metric = budget.metric.parse().map(Metric::in_words);
+            let metric = metric.unwrap_or_else(|_| budget.metric.clone());
+            format!("{metric} {}", limit_by_name(budget))
+        }
         Some(figure) => {
             format!(
                 "{} at most {}",
@@ -57,7 +63,6 @@ pub(crate) fn asked(budget: &BudgetResult) -> String {
                 figure.written_with_unit(budget.limit)
             )
         }
-        None => format!("{} {}", budget.metric, limit_by_name(budget)),
     }
 }
 

@@ -136,7 +136,13 @@ impl Metric {
         match self {
             Self::Within(limit) => format!("share within {limit} ms"),
             Self::Rtt(statistic) => format!("{statistic} of the round trip"),
-            other => other.to_string(),
+            Self::ShareWithin(of, limit) => {
+                format!("share of the {} within {limit} {}", of.noun(), of.unit())
+            }
+            other => match (other.statistic(), other.sampled()) {
+                (Some(statistic), Some(of)) => format!("{statistic} of the {}", of.noun()),
+                _ => other.to_string(),
+            },
         }
     }
 
@@ -225,27 +231,6 @@ impl Metric {
             | Self::BytesPerHour
             | Self::MoneyPerHour => true,
         }
-    }
-
-    /// The statistic of a distribution that the figure is; `None` of others.
-    pub(crate) const fn statistic(self) -> Option<Statistic> {
-        match self {
-            Self::Rtt(statistic)
-            | Self::Up(statistic)
-            | Self::Down(statistic)
-            | Self::ViewAge(statistic)
-            | Self::InputAge(statistic)
-            | Self::Event(statistic)
-            | Self::Rollback(statistic) => Some(statistic),
-            _ => None,
-        }
-    }
-
-    /// The quantile that the figure is, in thousandths, between the least and the most of
-    /// its distribution; `None` of those and of figures that are none.
-    pub(crate) fn quantile_per_mille(self) -> Option<u32> {
-        let per_mille = self.statistic()?.per_mille()?;
-        (1..1000).contains(&per_mille).then_some(per_mille)
     }
 
     /// The lane's value. Infinite where so many messages were lost that a

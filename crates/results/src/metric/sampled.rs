@@ -54,7 +54,17 @@ impl Sampled {
         }
     }
 
-    /// Its name in words, as in `view age`.
+    /// What it is in a sentence, as in `delay of events`.
+    pub(crate) const fn noun(self) -> &'static str {
+        match self {
+            Self::Up => "delay up",
+            Self::Down => "delay down",
+            Self::Event => "delay of events",
+            _ => self.in_words(),
+        }
+    }
+
+    /// Its name as people write it in an experiment, as in `view age`.
     pub(crate) const fn in_words(self) -> &'static str {
         match self {
             Self::Up => "up",
@@ -75,6 +85,27 @@ impl fmt::Display for Sampled {
 }
 
 impl Metric {
+    /// The statistic of a distribution that the figure is; `None` of others.
+    pub(crate) const fn statistic(self) -> Option<Statistic> {
+        match self {
+            Self::Rtt(statistic)
+            | Self::Up(statistic)
+            | Self::Down(statistic)
+            | Self::ViewAge(statistic)
+            | Self::InputAge(statistic)
+            | Self::Event(statistic)
+            | Self::Rollback(statistic) => Some(statistic),
+            _ => None,
+        }
+    }
+
+    /// The quantile that the figure is, in thousandths, between the least and the most of
+    /// its distribution; `None` of those and of figures that are none.
+    pub(crate) fn quantile_per_mille(self) -> Option<u32> {
+        let per_mille = self.statistic()?.per_mille()?;
+        (1..1000).contains(&per_mille).then_some(per_mille)
+    }
+
     /// What it is a statistic, or a share, of; `None` of round trips and other figures.
     pub(crate) const fn sampled(self) -> Option<Sampled> {
         match self {
