@@ -75,6 +75,15 @@ impl<K: Ord + Clone, D: Ord + Copy, T> Debts<K, D, T> {
         self.by_key.remove(&found)
     }
 
+    /// All debts: who owes, until when, and what; those that are paid first come first.
+    /// They are the same again where they are [left](Self::leave) in this order.
+    pub fn iter(&self) -> impl Iterator<Item = (&K, D, &T)> {
+        self.by_due.iter().filter_map(|(&(paid_at, number), key)| {
+            let debt = self.by_key.get(&(key.clone(), paid_at, number))?;
+            Some((key, paid_at, debt))
+        })
+    }
+
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -92,6 +92,12 @@ impl<K: Ord + Clone, I: Ord + Copy> Weights<K, I> {
         self.total = self.total.saturating_sub(amount);
     }
 
+    /// How much one is, if it is held.
+    #[must_use]
+    pub fn amount(&self, id: I) -> Option<usize> {
+        Some(self.of.get(&id)?.1)
+    }
+
     /// How much is held in all.
     #[must_use]
     pub fn total(&self) -> usize {

@@ -68,6 +68,7 @@ mod lists;
 mod node;
 mod oneofs;
 mod overlay;
+mod saved;
 mod side_by_side;
 mod size;
 mod state;
@@ -77,9 +78,11 @@ mod window;
 pub(crate) use check::check;
 pub use delta::{Delta, Taken};
 pub use key::Key;
+pub use saved::SavedState;
 pub use state::{Removal, State};
 pub use window::{Window, WindowBytes};
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::messages::channeldpb::ChannelDataMergeOptions;
@@ -98,7 +101,7 @@ pub struct MergeContext {
 }
 
 /// A channel's merge options.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MergeOptions {
     /// A list in an update takes the place of the stored one. An update that
     /// has nothing in the list leaves it as it is.

@@ -10,6 +10,7 @@ use super::entries::{self, entry_value};
 use super::fields::EntryValue;
 use super::key::Key;
 use super::node::{Node, Value};
+use super::saved::{Counts, SavedState};
 use super::tree::Tree;
 use super::{MergeContext, MergeError, MergeLimits};
 
@@ -59,6 +60,36 @@ impl State {
                 *bytes = loaded;
                 Ok(())
             }
+        }
+    }
+
+    /// Writes all there is of it but the type.
+    #[must_use]
+    pub fn save(&self) -> SavedState {
+        let (limits, counts) = match &self.data {
+            StateData::Typed(tree) => (tree.limits(), Some(tree.counts())),
+            StateData::Opaque { limits, .. } => (*limits, None),
+        };
+        SavedState {
+            data: self.to_bytes(),
+            max_encoded_bytes: limits.max_encoded_bytes,
+            counts,
+        }
+    }
+
+    /// The data that was just loaded goes on as where it was saved. Returns whether the
+    /// counts can be such data's.
+    pub(super) fn go_on(&mut self, new_limits: MergeLimits, counts: Option<Counts>) -> bool {
+        match (&mut self.data, counts) {
+            (StateData::Typed(tree), Some(counts)) if counts.is_sound(tree.len_bound()) => {
+                tree.go_on(new_limits, counts);
+                true
+            }
+            (StateData::Opaque { limits, .. }, None) => {
+                *limits = new_limits;
+                true
+            }
+            _ => false,
         }
     }
 

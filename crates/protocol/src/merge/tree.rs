@@ -12,6 +12,7 @@ use super::fields::{Entry, append_elements, drop_empty_list, merge_single};
 use super::lists::TouchedLists;
 use super::node::Node;
 use super::oneofs::switches;
+use super::saved::Counts;
 use super::size::message_len;
 use super::{MergeContext, MergeError, MergeLimits, MergeOptions};
 
@@ -62,6 +63,28 @@ impl Tree {
     /// merge updates that brought few: what counting takes is given in such elements, too.
     pub(super) fn take_work(&mut self) -> usize {
         std::mem::take(&mut self.work)
+    }
+
+    pub(super) fn limits(&self) -> MergeLimits {
+        self.limits
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        Counts {
+            len_bound: self.len_bound,
+            since_count: self.since_count,
+            is_count_exact: self.is_count_exact,
+            work: self.work,
+        }
+    }
+
+    /// It goes on with what another has counted.
+    pub(super) fn go_on(&mut self, limits: MergeLimits, counts: Counts) {
+        self.limits = limits;
+        self.len_bound = counts.len_bound;
+        self.since_count = counts.since_count;
+        self.is_count_exact = counts.is_count_exact;
+        self.work = counts.work;
     }
 
     pub(super) fn clear(&mut self) {
