@@ -105,7 +105,7 @@ mod settings;
 
 pub use budget::{Budget, BudgetMonitor, OverBudgetCounters};
 pub use bus::CloseReason;
-pub use channels::{AuthRequest, AuthVerdict, ChannelManager, Ticket};
+pub use channels::{AuthRequest, AuthVerdict, ChannelManager, SnapshotError, Ticket};
 pub use check::{BrokenInvariant, sides_agree};
 pub use connections::{AddressBanned, ConnectionManager, ReadControl, Received, Recording};
 pub use counters::{

@@ -13,6 +13,7 @@
 use std::time::Duration;
 
 use lagometer_units::Time;
+use serde::{Deserialize, Serialize};
 
 use super::events::Event;
 use super::ids::{ConnId, Peer};
@@ -152,7 +153,7 @@ impl std::fmt::Display for Budget {
 }
 
 /// How often peers asked for more than a budget, by kind of peer and budget.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OverBudgetCounters {
     counts: [[u64; BUDGETS]; 2],
 }
@@ -175,14 +176,14 @@ impl OverBudgetCounters {
 }
 
 /// Counts what goes over budget, and decides which of it is logged.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct BudgetMonitor {
     counters: OverBudgetCounters,
     lines: [LogLine; BUDGETS],
 }
 
 /// Log lines of one kind, at a limited rate.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct LogLine {
     last: Option<Time>,
     suppressed: u64,

@@ -19,6 +19,7 @@ use bytes::Bytes;
 use lagometer_protocol::MessagePack;
 use lagometer_protocol::merge::MergeOptions;
 use lagometer_units::Time;
+use serde::{Deserialize, Serialize};
 
 mod payload;
 
@@ -204,7 +205,7 @@ pub enum Misbehaviour {
 }
 
 /// A connection's attempt to be let in.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuthAttempt {
     /// The connection on its side.
     pub key: ConnKey,

@@ -10,6 +10,8 @@
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use super::ids::{ChannelId, ConnId};
 
 /// Entries of one page.
@@ -203,6 +205,28 @@ impl<K: Numbered, V> ByNumber<K, V> {
             Some(page) if page.number == number => Ok(guess),
             _ => self.pages.binary_search_by_key(&number, |page| page.number),
         }
+    }
+}
+
+/// Written as a list of numbers with their entries.
+impl<K: Numbered, V: Serialize> Serialize for ByNumber<K, V> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let entries: Vec<(u32, &V)> = self
+            .iter()
+            .map(|(key, entry)| (key.number(), entry))
+            .collect();
+        entries.serialize(serializer)
+    }
+}
+
+impl<'de, K: Numbered, V: Deserialize<'de>> Deserialize<'de> for ByNumber<K, V> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let entries = Vec::<(u32, V)>::deserialize(deserializer)?;
+        let mut all = Self::default();
+        for (number, entry) in entries {
+            all.insert(K::numbered(number), entry);
+        }
+        Ok(all)
     }
 }
 

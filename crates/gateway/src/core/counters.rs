@@ -1,5 +1,7 @@
 //! What the core counts, to be read at any time.
 
+use serde::{Deserialize, Serialize};
+
 use super::budget::OverBudgetCounters;
 use super::ids::Peer;
 
@@ -91,7 +93,7 @@ pub const COUNTED_TYPES: [(i32, &str); 16] = [
 ];
 
 /// What the channel manager counts for one type of channel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TypeCounters {
     /// Channels there are now.
     pub channels: u64,
@@ -112,7 +114,7 @@ pub struct TypeCounters {
 }
 
 /// What the channel manager counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChannelCounters {
     /// By type of channel, in the order of [`COUNTED_TYPES`].
     pub types: [TypeCounters; COUNTED_TYPES.len()],
@@ -152,7 +154,7 @@ pub const BUCKET_ENDS_US: [u64; 12] = [
 ];
 
 /// Durations, counted in buckets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Buckets {
     /// How many fell into each bucket of [`BUCKET_ENDS_US`], and above.
     pub counts: [u64; 13],

@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
+use serde::{Deserialize, Serialize};
+
 use super::budget::Budget;
 use super::bus::CloseReason;
 use super::ids::{ChannelId, ConnId, Peer};
@@ -187,8 +189,10 @@ fn more(count: u64) -> String {
 }
 
 /// Events waiting to be read; bounded, for nobody may be reading.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Events {
+    /// Not saved: whoever saves has read them.
+    #[serde(skip)]
     waiting: VecDeque<Event>,
     lost: u64,
 }

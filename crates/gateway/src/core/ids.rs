@@ -2,15 +2,17 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 pub use lagometer_limits::household;
 
 /// A connection's number on the wire, 1 and up; servers and clients share one
 /// range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ConnId(pub u32);
 
 /// A channel's number on the wire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ChannelId(pub u32);
 
 impl ChannelId {
@@ -19,12 +21,12 @@ impl ChannelId {
 }
 
 /// One connection manager; the channel manager numbers its answers with it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct SideId(pub u16);
 
 /// A connection on one connection manager, from its opening to its closing. Never
 /// used twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ConnKey {
     pub(crate) slot: u32,
     pub(crate) generation: u32,
@@ -41,11 +43,11 @@ impl ConnKey {
 
 /// Subscribers of one channel who get the same windows at the same times. The
 /// number is used again once the group is dissolved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct GroupId(pub u32);
 
 /// Which listener a connection came in on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Peer {
     /// The one for game servers.
     Server,

@@ -19,5 +19,7 @@ mod recovery;
 mod schedules;
 mod sessions;
 mod slow_readers;
+mod snapshots;
 mod spatial;
+mod twins;
 mod world;

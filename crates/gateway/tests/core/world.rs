@@ -1,8 +1,8 @@
 //! A gateway and its peers in virtual time.
 
 use lagometer_gateway::core::{
-    AuthPolicy, ChannelManager, ChannelSettings, CloseReason, ConnKey, ConnectionManager,
-    ConnectionSettings, Fsm, Peer, ReadControl, SideId, sides_agree,
+    AuthPolicy, ChannelSettings, CloseReason, ConnKey, ConnectionManager, ConnectionSettings, Fsm,
+    Peer, ReadControl, SideId, sides_agree,
 };
 use lagometer_protocol::any::type_url;
 use lagometer_protocol::messages::channeldpb::{
@@ -16,6 +16,8 @@ use prost::Message;
 use prost_types::Any;
 use std::net::IpAddr;
 use std::time::Duration;
+
+use crate::twins::Twins;
 
 /// Message types by name, as the wire has them.
 pub(crate) mod types {
@@ -50,7 +52,7 @@ pub(crate) type Who = usize;
 /// A gateway and its peers.
 pub(crate) struct World {
     pub(crate) sides: Vec<ConnectionManager>,
-    pub(crate) channels: ChannelManager,
+    pub(crate) channels: Twins,
     pub(crate) now: Time,
     pub(crate) peers: Vec<TestPeer>,
 }
@@ -92,7 +94,7 @@ impl World {
                 ConnectionManager::new(connections.clone()),
                 ConnectionManager::new(connections),
             ],
-            channels: ChannelManager::new(channels),
+            channels: Twins::new(channels),
             now: Time::ZERO,
             peers: Vec::new(),
         }

@@ -5,6 +5,8 @@
 //! outlive it is described in [`orphans`](super::orphans). Work that it has not made up for
 //! by waiting is left to who comes next from its household.
 
+mod check;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -13,6 +15,7 @@ use lagometer_protocol::AnyView;
 use lagometer_protocol::any::type_name;
 use lagometer_units::Time;
 use prost_types::Any;
+use serde::{Deserialize, Serialize};
 
 use crate::core::budget::Budget;
 use crate::core::ids::{ChannelId, ConnId, Peer};
@@ -42,7 +45,7 @@ pub(super) type WorkDebts = Debts<Maker, Time, Work>;
 const SHORT_BODY_BYTES: usize = 1024;
 
 /// One peer's.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Account {
     /// The channels it made, with the bytes set aside for the data of each.
     made: BTreeMap<ChannelId, usize>,
@@ -59,7 +62,7 @@ pub(super) struct Account {
 
 /// A second's worth of work that fills up again as time passes. It may be
 /// overdrawn once: what a request costs is known when it is done.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Work {
     spent: u64,
     at: Time,

@@ -37,6 +37,13 @@ impl ChannelManager {
         self.logins.wants(ticket)
     }
 
+    /// Logins that were given out and are not decided are given out again: for whoever goes
+    /// on with channels that were [read back](Self::restore), and has no provider at work on
+    /// them.
+    pub fn ask_again(&mut self) {
+        self.logins.ask_again();
+    }
+
     /// A provider has decided. A ticket that was answered before, or whose
     /// connection is gone, is passed over.
     pub fn answer_auth(&mut self, now: Time, ticket: Ticket, verdict: AuthVerdict) {

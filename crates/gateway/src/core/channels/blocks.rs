@@ -1,9 +1,11 @@
 //! The blocks of the grid, each for one game server.
 
+use serde::{Deserialize, Serialize};
+
 use crate::core::ids::ConnId;
 
 /// Which server has which block.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Blocks(Vec<Option<ConnId>>);
 
 impl Blocks {

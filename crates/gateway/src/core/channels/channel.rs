@@ -1,5 +1,7 @@
 //! One channel.
 
+mod saved;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -9,6 +11,7 @@ use lagometer_protocol::merge::{MergeLimits, MergeOptions, State};
 use lagometer_protocol::messages::channeldpb::ChannelType;
 use lagometer_protocol::schema::Schema;
 use lagometer_protocol::{AnyView, MAX_MESSAGE_LEN, Mask, encode_update_head_in_packet};
+use serde::{Deserialize, Serialize};
 
 use crate::core::by_number::ByNumber;
 use crate::core::ids::{ChannelId, ConnId};
@@ -17,6 +20,8 @@ use super::cut::cut;
 use super::entity::Entity;
 use super::subscriptions::FanOut;
 use super::subscriptions::Subscription;
+
+pub(super) use saved::SavedData;
 
 pub(super) const GLOBAL_TYPE: i32 = ChannelType::Global as i32;
 
@@ -28,7 +33,7 @@ const HEAD_BYTES: usize = 32;
 const MAX_URL_BYTES: usize = 400;
 
 /// A channel.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Channel {
     pub(super) id: ChannelId,
     /// The number of its type.
@@ -42,7 +47,9 @@ pub(super) struct Channel {
     /// How many bytes its data may encode to.
     pub(super) max_data_bytes: usize,
     pub(super) subscriptions: ByNumber<ConnId, Subscription>,
-    /// Absent until the channel is created by a message.
+    /// Absent until the channel is created by a message. Saved apart, for reading it
+    /// back takes the schema.
+    #[serde(skip)]
     pub(super) data: Option<Data>,
     pub(super) fan_out: FanOut,
     /// Subscribers that are due for the whole state once there is one.

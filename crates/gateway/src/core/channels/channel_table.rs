@@ -2,10 +2,13 @@
 
 mod numbers;
 
+use lagometer_protocol::schema::Schema;
+use serde::{Deserialize, Serialize};
+
 use crate::core::by_number::ByNumber;
 use crate::core::ids::ChannelId;
 
-use super::channel::Channel;
+use super::channel::{Channel, Data, SavedData};
 
 use numbers::TakenNumbers;
 
@@ -21,7 +24,41 @@ pub(super) struct ChannelTable {
     next: u32,
 }
 
+/// What is written down of the channels: `C` is one of them, or where one is.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct SavedChannels<C> {
+    channels: Vec<(C, Option<SavedData>)>,
+    next: u32,
+}
+
 impl ChannelTable {
+    pub(super) fn save(&self) -> SavedChannels<&Channel> {
+        let channels = self.values();
+        let channels = channels.map(|channel| (channel, channel.data.as_ref().map(Data::save)));
+        SavedChannels {
+            channels: channels.collect(),
+            next: self.next,
+        }
+    }
+
+    /// A table with channels that were written down, and gives out numbers below
+    /// `given_below`. `None` if the data of one is not of the type that it is said to be of.
+    pub(super) fn restore(
+        given_below: u32,
+        schema: &Schema,
+        saved: SavedChannels<Channel>,
+    ) -> Option<Self> {
+        let mut table = Self::new(given_below);
+        for (mut channel, data) in saved.channels {
+            if let Some(data) = data {
+                channel.data = Some(data.restore(channel.id, schema)?);
+            }
+            table.insert(channel);
+        }
+        table.next = saved.next;
+        Some(table)
+    }
+
     /// A table without channels, which gives out the numbers from 1 to below
     /// `given_below`.
     pub(super) fn new(given_below: u32) -> Self {

@@ -1,12 +1,13 @@
 //! What must hold of the channel manager's tables between any two steps.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use lagometer_protocol::messages::channeldpb::ChannelType;
 
 use crate::core::check::{Admitted, BrokenInvariant, Members, hold};
 use crate::core::counters::ChannelCounters;
-use crate::core::ids::{ChannelId, ConnId, GroupId, Peer, SideId};
+use crate::core::ids::{ChannelId, ConnId, GroupId, Peer, SideId, household};
 
 use super::ChannelManager;
 use super::channel::{Channel, GLOBAL_TYPE};
@@ -127,6 +128,10 @@ impl ChannelManager {
                 connection.subscribed.contains_key(&id),
                 "{member} does not know of its subscription to {id}"
             );
+            hold!(
+                subscription.options.are_sound(),
+                "{member} is subscribed to {id} as nobody can be"
+            );
             match subscription.place {
                 Place::Member { group } => {
                     *members.entry((group, connection.side)).or_default() += 1;
@@ -163,6 +168,7 @@ impl ChannelManager {
 
     fn check_connections(&self) -> Result<(), BrokenInvariant> {
         let mut numbered = 0;
+        let mut playing: BTreeMap<Option<IpAddr>, u32> = BTreeMap::new();
         for (id, connection) in self.tables.connections.iter() {
             numbered += 1;
             hold!(
@@ -185,6 +191,22 @@ impl ChannelManager {
                     "{id} thinks that it owns {channel}"
                 );
             }
+            let is_entity = |channel| self.tables.is_of_kind(channel, ChannelType::Entity);
+            hold!(
+                connection.account.is_sound(is_entity),
+                "the account of {id} is not what its channels come to"
+            );
+            for channel in connection.account.made() {
+                let there = self.tables.channels.get(channel);
+                hold!(
+                    there.is_some_and(|there| there.maker == Some(id)),
+                    "{id} thinks that it made {channel}"
+                );
+            }
+            if connection.admitted && !connection.leaving && connection.peer == Peer::Client {
+                let address = connection.address.map(household);
+                *playing.entry(address).or_default() += 1;
+            }
             let has_nothing =
                 connection.subscribed.keys().next().is_none() && connection.owned.is_empty();
             hold!(
@@ -192,6 +214,11 @@ impl ChannelManager {
                 "{id} has channels but was not let in or has gone"
             );
         }
+        playing.remove(&None);
+        hold!(
+            self.logins.are_playing(&playing),
+            "clients that play are counted by address other than they are: {playing:?}"
+        );
         hold!(
             self.tables.connections.keys() == numbered,
             "{} connections have keys, {numbered} have numbers",

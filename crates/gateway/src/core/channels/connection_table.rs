@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use ring::hmac;
+use serde::{Deserialize, Serialize};
 
 use crate::core::by_number::ByNumber;
 use crate::core::ids::{ChannelId, ConnId, ConnKey, Peer, SideId};
@@ -15,7 +16,7 @@ const DRAWS: u32 = 64;
 use super::accounts::Account;
 
 /// A connection that has attempted to be let in.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct ConnectionInfo {
     pub(super) side: SideId,
     pub(super) key: ConnKey,
@@ -43,6 +44,15 @@ impl ConnectionInfo {
     }
 }
 
+/// What is written down of the connections: `C` is one of them, or where one is.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct SavedConnections<C> {
+    by_id: Vec<(ConnId, C)>,
+    reserved: BTreeSet<ConnId>,
+    last: u32,
+    drawn: u64,
+}
+
 /// All connections, by number and by side.
 #[derive(Debug, Default)]
 pub(super) struct ConnectionTable {
@@ -65,6 +75,31 @@ impl ConnectionTable {
             },
             ..Self::default()
         }
+    }
+
+    pub(super) fn save(&self) -> SavedConnections<&ConnectionInfo> {
+        SavedConnections {
+            by_id: self.iter().collect(),
+            reserved: self.reserved.clone(),
+            last: self.last,
+            drawn: self.drawn,
+        }
+    }
+
+    /// A table with connections that were written down. Numbers to come are counted or
+    /// drawn as the settings here have it.
+    pub(super) fn restore(numbers: &ConnNumbers, saved: SavedConnections<ConnectionInfo>) -> Self {
+        let mut table = Self {
+            reserved: saved.reserved,
+            last: saved.last,
+            drawn: saved.drawn,
+            ..Self::new(numbers)
+        };
+        for (id, connection) in saved.by_id {
+            table.by_key.insert((connection.side, connection.key), id);
+            table.by_id.insert(id, Box::new(connection));
+        }
+        table
     }
 
     /// Those let in and not leaving.

@@ -5,6 +5,8 @@ mod entity_groups;
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+
 use crate::core::check::BrokenInvariant;
 use crate::core::ids::ChannelId;
 
@@ -12,7 +14,7 @@ use entity_groups::EntityGroups;
 pub(super) use entity_groups::{Bond, Grouped};
 
 /// All entities.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Entities {
     /// Those that every client is shown.
     well_known: BTreeSet<ChannelId>,

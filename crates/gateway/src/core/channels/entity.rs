@@ -8,6 +8,7 @@ use lagometer_protocol::messages::channeldpb::{
     CreateEntityChannelMessage, EntityGroupType, RemoveEntityGroupMessage,
 };
 use lagometer_units::Time;
+use serde::{Deserialize, Serialize};
 
 use crate::core::budget::Budget;
 use crate::core::ids::{ChannelId, ConnId, Peer};
@@ -24,7 +25,7 @@ use super::tables::Tables;
 const WELL_KNOWN_DELAY_MS: i32 = 1000;
 
 /// What an entity's channel has beside what every channel has.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Entity {
     /// The client that moved it last, or on whose behalf it was moved.
     pub(super) context: u32,

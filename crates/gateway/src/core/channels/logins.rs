@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use lagometer_limits::household;
 use lagometer_units::Time;
+use serde::{Deserialize, Serialize};
 
 use crate::core::budget::LogLine;
 use crate::core::bus::AuthAttempt;
@@ -19,7 +20,7 @@ use crate::core::ids::{ConnKey, Peer, SideId};
 use admission::{Admission, Suspect};
 
 /// Names one login that a provider is asked about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Ticket(u64);
 
 /// A login that a provider is to decide about.
@@ -54,7 +55,7 @@ pub enum AuthVerdict {
 }
 
 /// Logins that are not decided: one a connection at most.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Logins {
     /// Those that were not handed to the provider yet, in order. Some may have
     /// been cancelled since.
@@ -164,6 +165,17 @@ impl Logins {
     /// A client that was let in has gone.
     pub(super) fn went(&mut self, address: Option<IpAddr>) {
         self.admission.went(address);
+    }
+
+    /// Whether these are the clients that are let in, by their households' addresses.
+    pub(super) fn are_playing(&self, clients: &BTreeMap<Option<IpAddr>, u32>) -> bool {
+        self.admission.are_playing(clients)
+    }
+
+    /// Logins that were handed out and are not decided are handed out again, before all
+    /// others: whoever was asked answers elsewhere, or nowhere.
+    pub(super) fn ask_again(&mut self) {
+        self.requests = self.undecided.keys().copied().collect();
     }
 
     /// A client misbehaved after its login: the player is barred there.

@@ -11,15 +11,16 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use lagometer_limits::{Shares, Weights, household};
+use serde::{Deserialize, Serialize};
 
 use crate::core::ids::ChannelId;
 
 /// Who left orphans: clients behind one address are one, and so are those
 /// without an address that log in as the same player.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) enum Maker {
     Address(IpAddr),
-    Player(Arc<str>),
+    Player(#[serde(with = "text")] Arc<str>),
 }
 
 impl Maker {
@@ -31,6 +32,21 @@ impl Maker {
     }
 }
 
+/// A player's name, written as a text.
+mod text {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(text)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<str>, D::Error> {
+        Ok(String::deserialize(from)?.into())
+    }
+}
+
 /// The orphans, by who made them.
 #[derive(Debug)]
 pub(super) struct Orphans {
@@ -38,6 +54,14 @@ pub(super) struct Orphans {
     by_age: BTreeMap<u64, (Maker, ChannelId)>,
     shares: Shares<Maker, u64>,
     data_bytes: Weights<Maker, u64>,
+    last: u64,
+}
+
+/// What is written down of the orphans: the age, the maker, the channel and the bytes of
+/// data of each.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct SavedOrphans {
+    orphans: Vec<(u64, Maker, ChannelId, usize)>,
     last: u64,
 }
 
@@ -53,6 +77,30 @@ impl Default for Orphans {
 }
 
 impl Orphans {
+    pub(super) fn save(&self) -> SavedOrphans {
+        let orphans = self.by_age.iter().map(|(&age, (maker, id))| {
+            let data_bytes = self.data_bytes.amount(age).unwrap_or_default();
+            (age, maker.clone(), *id, data_bytes)
+        });
+        SavedOrphans {
+            orphans: orphans.collect(),
+            last: self.last,
+        }
+    }
+
+    pub(super) fn restore(saved: SavedOrphans) -> Self {
+        let mut all = Self {
+            last: saved.last,
+            ..Self::default()
+        };
+        for (age, maker, id, data_bytes) in saved.orphans {
+            all.shares.insert(maker.clone(), age);
+            all.data_bytes.set(maker.clone(), age, data_bytes);
+            all.by_age.insert(age, (maker, id));
+        }
+        all
+    }
+
     /// Takes in a channel that has so many bytes of data. Returns its age among the
     /// orphans.
     pub(super) fn add(&mut self, maker: Maker, id: ChannelId, data_bytes: usize) -> u64 {

@@ -28,6 +28,19 @@ pub(super) struct Outbound {
 }
 
 impl Outbound {
+    /// Nothing is to go out, and these connection managers have said something.
+    pub(super) fn restore(sides: BTreeSet<SideId>) -> Self {
+        Self {
+            sides,
+            ..Self::default()
+        }
+    }
+
+    /// The connection managers that have ever said something.
+    pub(super) fn sides(&self) -> &BTreeSet<SideId> {
+        &self.sides
+    }
+
     /// A connection manager takes part from now on. Returns whether it did not before.
     pub(super) fn add_side(&mut self, side: SideId) -> bool {
         self.sides.insert(side)

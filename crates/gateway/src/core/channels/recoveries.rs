@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 
 use lagometer_units::Time;
+use serde::{Deserialize, Serialize};
 
 use crate::core::ids::{ChannelId, ConnId};
 
 use super::subscriptions::SubOptions;
 
 /// What they have left, by their numbers.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Recoveries(BTreeMap<ConnId, Handle>);
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Handle {
     player: String,
     /// Somebody has come back for it.
@@ -25,7 +26,7 @@ struct Handle {
 }
 
 /// What a server left in one channel.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Left {
     pub(super) was_owner: bool,
     /// Since when it was subscribed, and how.

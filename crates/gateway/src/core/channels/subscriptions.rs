@@ -21,6 +21,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use lagometer_protocol::messages::channeldpb::ChannelSubscriptionOptions;
 use lagometer_units::Time;
+use serde::{Deserialize, Serialize};
 
 use crate::core::arena::part_of;
 use crate::core::budget::Budget;
@@ -44,7 +45,7 @@ use windows::Update;
 const LOG_AT_LEAST: usize = 64 << 10;
 
 /// What there is of all subscriptions beside what each channel knows of its own.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Subscriptions {
     groups: GroupNumbers,
     first_states: FirstStates,

@@ -1,6 +1,7 @@
 //! What the channel manager counts, and its events for the log.
 
 use lagometer_units::Time;
+use serde::{Deserialize, Serialize};
 
 use crate::core::budget::{Budget, BudgetMonitor};
 use crate::core::counters::{ChannelCounters, TypeCounters};
@@ -8,7 +9,7 @@ use crate::core::events::{Event, Events};
 use crate::core::ids::{ConnId, Peer};
 
 /// Counters and events.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Telemetry {
     /// Those that are counted where things happen.
     pub(super) counters: ChannelCounters,

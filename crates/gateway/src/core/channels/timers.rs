@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use lagometer_units::Time;
+use serde::{Deserialize, Serialize};
 
 use crate::core::ids::{ChannelId, ConnId, GroupId};
 
 /// Something that is to be done at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Due {
     /// A group's window is to be sent.
     FanOutTick { channel: ChannelId, group: GroupId },
@@ -23,13 +24,14 @@ pub(super) enum Due {
 
 /// Things to do by time. Times are mostly ticks, so that many things share
 /// one; those of one time are done in the order they were asked for.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Timers {
     by_time: BTreeMap<Time, Vec<Due>>,
     /// What is being done now, in reverse.
     current: Vec<Due>,
     current_time: Time,
     /// Empty lists, to be used again.
+    #[serde(skip)]
     spare: Vec<Vec<Due>>,
     /// How many there are, and about how many of them lead to nothing any more.
     len: usize,

@@ -1,6 +1,7 @@
 //! The world's static grid: which cell is where, and which server has it.
 
 use lagometer_protocol::messages::channeldpb::{SpatialInfo, SpatialRegion};
+use serde::{Deserialize, Serialize};
 
 use super::json::{Object, SettingsError, parse, wrong};
 
@@ -14,7 +15,7 @@ const HEIGHT: f64 = 3.402_823_47e38 / 2.0;
 
 /// A world cut into equal cells along x and z, shared out to servers in equal
 /// blocks. Cells are numbered from 0, rows along x first.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Grid {
     offset: Place,
     cell_width: f64,
@@ -27,7 +28,7 @@ pub struct Grid {
 }
 
 /// A place on the ground, in the game's units.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Place {
     /// East.
     pub x: f64,

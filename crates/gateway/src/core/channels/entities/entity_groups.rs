@@ -6,6 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use crate::core::check::{BrokenInvariant, hold};
 use crate::core::ids::ChannelId;
 
@@ -19,11 +21,11 @@ pub(in crate::core::channels) enum Bond {
 }
 
 /// Names a group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 struct GroupKey(u64);
 
 /// The groups that are an entity's.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Own {
     handover: Option<GroupKey>,
     lock: Option<GroupKey>,
@@ -38,7 +40,7 @@ impl Own {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Shared {
     members: BTreeSet<ChannelId>,
     /// How many entities have it as theirs.
@@ -46,7 +48,7 @@ struct Shared {
 }
 
 /// All entities and their groups.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(in crate::core::channels) struct EntityGroups {
     entities: BTreeMap<ChannelId, Own>,
     groups: BTreeMap<GroupKey, Shared>,

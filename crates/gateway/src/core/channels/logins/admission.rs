@@ -15,12 +15,13 @@ use std::time::Duration;
 
 use lagometer_limits::household;
 use lagometer_units::Time;
+use serde::{Deserialize, Serialize};
 
 /// The most failures, and the most bars, that are remembered.
 const REMEMBERED: usize = 16_384;
 
 /// Failures and bars.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(in crate::core::channels) struct Admission {
     failures: Remembered<Failures>,
     barred: Remembered<Time>,
@@ -29,7 +30,7 @@ pub(in crate::core::channels) struct Admission {
 }
 
 /// Whose failures they are. Addresses are those of households.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(in crate::core::channels) enum Suspect {
     /// Everyone who comes from there and is not let in yet.
     Address(IpAddr),
@@ -43,7 +44,7 @@ impl Suspect {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Failures {
     count: u32,
     until: Time,
@@ -121,6 +122,15 @@ impl Admission {
         }
     }
 
+    /// Whether these are the clients that are let in.
+    pub(in crate::core::channels) fn are_playing(
+        &self,
+        clients: &BTreeMap<Option<IpAddr>, u32>,
+    ) -> bool {
+        let here = self.playing.iter().map(|(&at, &count)| (Some(at), count));
+        here.eq(clients.iter().map(|(&at, &count)| (at, count)))
+    }
+
     /// … and is gone.
     pub(in crate::core::channels) fn went(&mut self, address: Option<IpAddr>) {
         if let Some(address) = address.map(household)
@@ -135,7 +145,7 @@ impl Admission {
 }
 
 /// What is remembered of suspects, [`REMEMBERED`] at most: the oldest goes.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Remembered<V> {
     by_key: BTreeMap<Suspect, V>,
     /// In the order they were first remembered; may name some that are not any

@@ -26,6 +26,7 @@ mod update_log;
 use std::collections::BTreeMap;
 
 use lagometer_units::Time;
+use serde::{Deserialize, Serialize};
 
 use crate::core::ids::{ConnId, GroupId};
 
@@ -44,7 +45,7 @@ const MAX_PHASES: usize = 4;
 const PAUSED_BYTES: usize = 64 << 10;
 
 /// One channel's updates and groups.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(in crate::core::channels) struct FanOut {
     log: UpdateLog,
     groups: Vec<Group>,

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use lagometer_protocol::Mask;
 use lagometer_units::Time;
+use serde::{Deserialize, Serialize};
 
 use crate::core::bus::ToConnections;
 use crate::core::ids::{ChannelId, ConnId};
@@ -39,7 +40,7 @@ const ENCODED_PER_UNIT: usize = 16;
 const UNITS_AT_LEAST: u64 = 8;
 
 /// States that are due and were not sent yet.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(in crate::core::channels) struct FirstStates {
     /// By who is to get them, in the order they were due.
     waiting: BTreeMap<ConnId, BTreeSet<(Time, ChannelId)>>,

@@ -4,12 +4,13 @@
 use std::time::Duration;
 
 use lagometer_units::Time;
+use serde::{Deserialize, Serialize};
 
 use crate::core::ids::ChannelId;
 
 /// What a group's windows are counted from: nanoseconds after any multiple of its
 /// interval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Phase(u64);
 
 impl Phase {
@@ -35,6 +36,11 @@ impl Phase {
         // A multiplicative hash spreads neighbouring numbers far apart.
         let spread = u64::from(channel.0.wrapping_mul(0x9e37_79b1));
         Self(((spread * (interval / tick)) >> 32) * tick)
+    }
+
+    /// Whether it is less than the interval.
+    pub(super) fn is_within(self, interval_ms: u32) -> bool {
+        self.0 < nanos_of(interval_ms)
     }
 
     /// The first fan-out tick after `now`.

@@ -3,6 +3,7 @@
 use lagometer_protocol::messages::channeldpb::{ChannelDataAccess, ChannelSubscriptionOptions};
 use lagometer_protocol::{MAX_MASK_DEPTH, mask_depth};
 use lagometer_units::Time;
+use serde::{Deserialize, Serialize};
 
 use crate::core::budget::Budget;
 use crate::core::bus::Member;
@@ -10,7 +11,7 @@ use crate::core::ids::{ConnId, GroupId};
 use crate::core::settings::{ChannelTypeSettings, PeerBudgets};
 
 /// A subscription.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::core::channels) struct Subscription {
     pub(in crate::core::channels) options: SubOptions,
     pub(in crate::core::channels) since: Time,
@@ -18,7 +19,7 @@ pub(in crate::core::channels) struct Subscription {
 }
 
 /// How far a subscription has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::core::channels) enum Place {
     /// It has no access: it gets nothing.
     Outside,
@@ -33,7 +34,7 @@ pub(in crate::core::channels) enum Place {
 }
 
 /// Options with nothing left open.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::core::channels) struct SubOptions {
     pub(in crate::core::channels) access: i32,
     /// Mostly none.
@@ -134,6 +135,12 @@ impl SubOptions {
             self.skip_first = skip_first;
         }
         over
+    }
+
+    /// Whether they are such as [`merge`](Self::merge) leaves.
+    pub(in crate::core::channels) fn are_sound(&self) -> bool {
+        let is_mask_sound = |mask: &String| mask_depth(mask) <= MAX_MASK_DEPTH;
+        self.interval_ms > 0 && self.masks.iter().all(is_mask_sound)
     }
 
     pub(in crate::core::channels) fn has_access(&self) -> bool {

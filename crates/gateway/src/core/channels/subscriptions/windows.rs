@@ -9,6 +9,7 @@ use lagometer_protocol::merge::{
 };
 use lagometer_protocol::schema::DataType;
 use lagometer_units::Time;
+use serde::{Deserialize, Serialize};
 
 use crate::core::bus::Own;
 use crate::core::ids::ConnId;
@@ -16,7 +17,7 @@ use crate::core::ids::ConnId;
 use super::super::cut::cut;
 
 /// One update as it came, or several of one sender merged.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Update {
     pub(super) sender: ConnId,
     /// When the first of them came.

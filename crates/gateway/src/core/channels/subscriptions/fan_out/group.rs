@@ -6,6 +6,7 @@ use std::time::Duration;
 use lagometer_protocol::Mask;
 use lagometer_protocol::schema::DataType;
 use lagometer_units::Time;
+use serde::{Deserialize, Serialize};
 
 use crate::core::check::{BrokenInvariant, hold};
 use crate::core::ids::{ChannelId, ConnId, GroupId, SideId};
@@ -23,7 +24,7 @@ pub(in crate::core::channels) enum Start {
 }
 
 /// Subscribers that get the same windows.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(in crate::core::channels) struct Group {
     number: GroupId,
     interval_ms: u32,
@@ -31,6 +32,7 @@ pub(in crate::core::channels) struct Group {
     tick: Duration,
     masks: Vec<String>,
     /// Made ready for the data's type when first needed.
+    #[serde(skip)]
     mask: Option<Mask>,
     cursor: u64,
     /// When its fan-out tick is due, if something waits for it.
@@ -44,7 +46,7 @@ pub(in crate::core::channels) struct Group {
 }
 
 /// Someone who is to join a group.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Joining {
     cursor: u64,
     /// Its first window may not end before.
@@ -64,7 +66,7 @@ pub(in crate::core::channels) struct Turn {
 }
 
 /// Numbers for groups, used again so that they stay small.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(in crate::core::channels) struct GroupNumbers {
     free: Vec<GroupId>,
     next: u32,
@@ -237,6 +239,10 @@ impl Group {
     pub(super) fn check(&self, id: ChannelId, head: u64) -> Result<(), BrokenInvariant> {
         let number = self.number.0;
         hold!(!self.is_empty(), "group {number} of {id} has nobody");
+        hold!(
+            self.phase.is_within(self.interval_ms),
+            "windows of group {number} of {id} are counted from beyond their interval"
+        );
         hold!(
             self.cursors().all(|cursor| cursor <= head),
             "group {number} of {id} has been sent what there is not yet"

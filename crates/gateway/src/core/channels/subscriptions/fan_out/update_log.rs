@@ -3,6 +3,8 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use crate::core::check::{BrokenInvariant, hold};
 use crate::core::ids::{ChannelId, ConnId};
 
@@ -20,7 +22,7 @@ const UPDATE_BYTES: usize = 128;
 const CONDENSE_AGAIN_AFTER: u64 = 256;
 
 /// The updates.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct UpdateLog {
     /// Each with its number; where several were merged, that of the first.
     updates: VecDeque<(u64, Update)>,
