@@ -21,6 +21,10 @@
 //! - **What waits for a slow edge is bounded.** Windows that are too old are left out at
 //!   the sender and [`Missed`](crate::core::bus::ToConnections::Missed) takes their
 //!   place, which leads to a full state; if more waits than that, the route is given up.
+//! - **An owner that ends hands the channels over** to a node that stands by: the channel
+//!   manager and its ends of all routes, written down. Edges learn from the next owner since
+//!   which epoch the channels have not been lost, and keep their routes where that is no
+//!   later than theirs.
 //! - **A route that is given up is never silent**: the edge closes its connections
 //!   ([`ChannelsLost`](crate::core::CloseReason::ChannelsLost)), and for the owner they
 //!   have broken off.
@@ -30,6 +34,7 @@ mod channels;
 mod codec;
 mod edge;
 mod frame;
+mod handover;
 mod lease;
 mod pending;
 mod route;
@@ -59,6 +64,8 @@ pub struct NodeTimes {
     /// The first time after which what is not acknowledged is sent again; it doubles up
     /// to the heartbeat's fourfold.
     pub resend: Duration,
+    /// An owner that ends waits for so long at most until another has its channels.
+    pub handover: Duration,
     /// Windows that have waited for so long are left out, for a full state.
     pub window_age: Duration,
 }
@@ -71,6 +78,7 @@ impl Default for NodeTimes {
             heartbeat: Duration::from_millis(500),
             route_timeout: Duration::from_secs(5),
             resend: Duration::from_millis(300),
+            handover: Duration::from_secs(3),
             window_age: Duration::from_secs(1),
         }
     }

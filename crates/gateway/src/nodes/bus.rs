@@ -80,6 +80,31 @@ pub enum Note {
     /// This node does not, any more.
     #[error("no longer owns the channels: {0}")]
     OwnerNoMore(&'static str),
+    /// This node goes on with the channels of another, which has ended.
+    #[error("goes on with the channels of node {0}")]
+    Resumed(NodeId),
+    /// This node ends, and another has its channels.
+    #[error("handed the channels over to node {node}, in {bytes} bytes")]
+    HandedOver {
+        /// The node that goes on.
+        node: NodeId,
+        /// How much crossed, bytes.
+        bytes: usize,
+    },
+    /// This node ends, and its channels with it.
+    #[error("the channels end with this node and were not handed over: {0}")]
+    NotHandedOver(&'static str),
+    /// The channels that another node handed over cannot be used.
+    #[error("the channels that another node handed over are passed over: {0}")]
+    ReplicaRefused(String),
+    /// Another node has the channels from now on, with all that is in them.
+    #[error("node {node} goes on with the channels, in epoch {epoch}")]
+    GoesOnAt {
+        /// The owner.
+        node: NodeId,
+        /// Its epoch.
+        epoch: u64,
+    },
     /// The lease could not be renewed in time; nobody has taken it yet.
     #[error("the lease was not renewed in time: the channels rest until it is")]
     Resting,

@@ -1,6 +1,8 @@
 //! A node for channels: it stands by for the lease, and while it has it, it keeps a route
 //! for each connection loop of every edge.
 
+mod handing_over;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
@@ -13,6 +15,7 @@ use super::NodeTimes;
 use super::bus::{Address, NodeId, Note};
 use super::codec::{decode_to_channels, encode_to_connections};
 use super::frame::{Content, Data, Frame, PROTOCOL, Unread};
+use super::handover::{Incoming, Outgoing, Shift};
 use super::lease::{Lease, LeaseAnswer, LeaseTask, Standing};
 use super::route::{RouteCounters, RouteEnd};
 
@@ -21,6 +24,16 @@ use super::route::{RouteCounters, RouteEnd};
 pub enum ChannelsEvent {
     /// This node owns the channels from now on: a new manager begins, without channels.
     Begin(u64),
+    /// It owns the channels of the last [replica](Self::Replica): that manager goes on.
+    /// Logins that it had given out are to be [asked about
+    /// again](crate::core::ChannelManager::ask_again).
+    Resume(u64),
+    /// This node ends. What the manager has to say is to be sent, then it is to be written
+    /// down and [handed over](ChannelsNode::hand_over).
+    HandOver,
+    /// The owner ends, and has written its manager down: it is to be read back and kept
+    /// beside, and [`ChannelsNode::on_replica`] to be called.
+    Replica(Bytes),
     /// A message of a connection loop, for the manager.
     Message(SideId, ToChannels),
     /// This node owns the channels no longer: the manager is to be forgotten.
@@ -54,7 +67,18 @@ pub struct ChannelsNode {
     next_side: u16,
     tokens: u32,
     has_global_owner: bool,
+    /// The epoch since which the channels have not been lost.
+    since: u64,
+    /// How far their clock is ahead of this node's.
+    shift: Shift,
     announce_at: Time,
+    /// Nodes that stand by, and when each last said so.
+    standbys: BTreeMap<NodeId, Time>,
+    /// This node ends, and hands the channels over.
+    outgoing: Option<Outgoing>,
+    /// The owner ends, and hands them over to this node.
+    incoming: Option<Incoming>,
+    is_ending: bool,
     frames: VecDeque<(Address, Bytes)>,
     events: VecDeque<ChannelsEvent>,
     notes: VecDeque<Note>,
@@ -76,7 +100,13 @@ impl ChannelsNode {
             next_side: 0,
             tokens: 0,
             has_global_owner: false,
+            since: 0,
+            shift: Shift::default(),
             announce_at: now,
+            standbys: BTreeMap::new(),
+            outgoing: None,
+            incoming: None,
+            is_ending: false,
             frames: VecDeque::new(),
             events: VecDeque::new(),
             notes: VecDeque::new(),
@@ -90,7 +120,11 @@ impl ChannelsNode {
     /// is to be left alone.
     #[must_use]
     pub fn standing(&self, now: Time) -> Standing {
-        self.lease.standing(now)
+        match self.lease.standing(now) {
+            // What it has handed over is another's to change.
+            Standing::Owns(epoch) if self.outgoing.is_some() => Standing::Rests(epoch),
+            standing => standing,
+        }
     }
 
     /// Whether it owns the channels or could take them over: it has been in touch with the
@@ -133,7 +167,7 @@ impl ChannelsNode {
             ToConnections::Window(window) => Some((window.to.clone(), window.channel)),
             _ => None,
         };
-        let bytes = encode_to_connections(now, message);
+        let bytes = encode_to_connections(self.shift.to_channels(now), message);
         side.end.push(now, &bytes, window);
     }
 
@@ -148,12 +182,10 @@ impl ChannelsNode {
     pub fn on_lease(&mut self, now: Time, number: u64, answer: LeaseAnswer) {
         self.lease.on_answer(now, number, answer);
         self.look_at_lease(now);
-    }
-
-    /// The node ends: others may have the channels at once.
-    pub fn end(&mut self, now: Time) {
-        self.lease.end(now);
-        self.look_at_lease(now);
+        // Whoever knows that this node is ready may end the owner at once.
+        if let Some((owner, epoch)) = self.lease.holder() {
+            self.answer_owner(now, owner, epoch);
+        }
     }
 
     /// A frame has come.
@@ -173,7 +205,13 @@ impl ChannelsNode {
             Content::Announce { .. } => {
                 if frame.from != self.node {
                     self.lease.note_epoch(frame.epoch);
+                    self.answer_owner(now, frame.from, frame.epoch);
                 }
+                return;
+            }
+            Content::Handover { data } => {
+                self.look_at_lease(now);
+                self.on_handover(now, frame.from, frame.epoch, data);
                 return;
             }
             Content::Stale { newest } => {
@@ -184,7 +222,7 @@ impl ChannelsNode {
         }
         self.look_at_lease(now);
         // One that rests takes nothing: what it would take is sent again.
-        if self.standing != Standing::Owns(frame.epoch) {
+        if self.standing(now) != Standing::Owns(frame.epoch) {
             return;
         }
         match frame.content {
@@ -198,6 +236,7 @@ impl ChannelsNode {
                     self.lose(side, "it has ended");
                 }
             }
+            Content::StandsBy => self.on_stands_by(now, frame.from),
             _ => {}
         }
     }
@@ -333,6 +372,8 @@ impl ChannelsNode {
             return;
         }
         if epoch_of(before).is_some() {
+            self.outgoing = None;
+            self.standbys.clear();
             for (_, side) in std::mem::take(&mut self.sides) {
                 self.past.add(side.end.counters());
             }
@@ -342,9 +383,19 @@ impl ChannelsNode {
             self.notes.push_back(Note::OwnerNoMore(why));
         }
         if let Some(epoch) = epoch_of(after) {
-            self.announce_at = now;
-            self.events.push_back(ChannelsEvent::Begin(epoch));
-            self.notes.push_back(Note::Owner(epoch));
+            if self.is_ending {
+                self.lease.end(now, None);
+                self.standing = Standing::StandsBy;
+            } else {
+                self.begin(now, epoch);
+            }
+        }
+    }
+
+    fn announcement(&self) -> Content {
+        Content::Announce {
+            has_global_owner: self.has_global_owner,
+            since: self.since,
         }
     }
 
@@ -352,9 +403,11 @@ impl ChannelsNode {
     #[must_use]
     pub fn next_deadline(&self, now: Time) -> Option<Time> {
         let lease = self.lease.next_deadline();
-        let Standing::Owns(_) = self.standing else {
+        let handover = self.handover_deadline(now);
+        let Standing::Owns(_) = self.standing(now) else {
             // One that rests has its lease's end behind it.
-            return lease.map(|due| due.max(now + self.times.resend / 10));
+            let lease = lease.map(|due| due.max(now + self.times.resend / 10));
+            return lease.into_iter().chain(handover).min();
         };
         let sides = self.sides.values().map(|side| side.end.next_deadline(now));
         sides.chain(lease).chain([self.announce_at]).min()
@@ -364,13 +417,14 @@ impl ChannelsNode {
     pub fn handle_deadline(&mut self, now: Time) {
         self.lease.handle_deadline(now);
         self.look_at_lease(now);
-        let Standing::Owns(epoch) = self.standing else {
+        self.drive_handover(now);
+        let Standing::Owns(epoch) = self.standing(now) else {
             return;
         };
         if self.announce_at <= now {
             self.announce_at = now + self.times.heartbeat;
-            let has_global_owner = self.has_global_owner;
-            self.post(epoch, Address::All, Content::Announce { has_global_owner });
+            let announcement = self.announcement();
+            self.post(epoch, Address::All, announcement);
         }
         let lost: Vec<_> = self
             .sides

@@ -180,9 +180,13 @@ impl EdgeNode {
             Err(Unread::Malformed) => return,
         };
         match frame.content {
-            Content::Announce { has_global_owner } => {
+            Content::Announce {
+                has_global_owner,
+                since,
+            } => {
                 let Frame { from, epoch, .. } = frame;
-                self.on_announcement(now, Owner { node: from, epoch }, has_global_owner);
+                let owner = Owner { node: from, epoch };
+                self.on_announcement(now, owner, since, has_global_owner);
             }
             Content::Welcome {
                 number,
@@ -210,8 +214,9 @@ impl EdgeNode {
             .is_some_and(|owner| owner.node == frame.from && owner.epoch == frame.epoch)
     }
 
-    /// Somebody says that it owns the channels.
-    fn on_announcement(&mut self, now: Time, announced: Owner, has_global_owner: bool) {
+    /// Somebody says that it owns the channels, which are those of all owners `since` an
+    /// epoch.
+    fn on_announcement(&mut self, now: Time, announced: Owner, since: u64, has_global_owner: bool) {
         if let Some(owner) = self.owner
             && owner != announced
         {
@@ -219,11 +224,19 @@ impl EdgeNode {
                 self.answer_stale(now, announced, owner.epoch);
                 return;
             }
+            let goes_on = since <= owner.epoch;
             for number in 0..self.routes.len() {
-                if self.routes[number].token.is_some() {
+                let route = &mut self.routes[number];
+                if route.token.is_some() && goes_on {
+                    route.end.go_on(now);
+                } else if route.token.is_some() {
                     self.lose(now, number, "another node owns the channels now");
                 }
                 self.routes[number].ask_at = now;
+            }
+            if goes_on {
+                let Owner { node, epoch } = announced;
+                self.notes.push_back(Note::GoesOnAt { node, epoch });
             }
         } else if self.owner.is_none() {
             for route in &mut self.routes {

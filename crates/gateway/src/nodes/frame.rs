@@ -7,7 +7,7 @@ use super::bus::NodeId;
 use super::wire::{Malformed, Put as _, Reader};
 
 /// The version of what nodes say to each other. A node refuses frames of another one.
-pub const PROTOCOL: u16 = 1;
+pub const PROTOCOL: u16 = 2;
 
 /// What every frame begins with.
 const MAGIC: [u8; 2] = *b"LG";
@@ -29,6 +29,9 @@ pub(super) enum Content {
     Announce {
         /// A game server owns GLOBAL.
         has_global_owner: bool,
+        /// The channels are those of all owners since this epoch: whoever has a route of
+        /// one of them has it still.
+        since: u64,
     },
     /// An edge to the owner: a connection loop wants a route.
     Hello { number: u16, incarnation: u32 },
@@ -47,6 +50,11 @@ pub(super) enum Content {
     /// An edge to an owner that announced itself in an epoch that is past: the newest it
     /// has seen.
     Stale { newest: u64 },
+    /// A node that stands by, to the owner.
+    StandsBy,
+    /// An owner that ends to the node that goes on, and back: the channels, and whether
+    /// they were taken.
+    Handover { data: Data },
 }
 
 /// Numbered pieces of messages, and what was received.
@@ -93,9 +101,13 @@ impl Frame {
         out.put_u64(self.from.0);
         out.put_u64(self.epoch);
         match &self.content {
-            Content::Announce { has_global_owner } => {
+            Content::Announce {
+                has_global_owner,
+                since,
+            } => {
                 out.put_u8(0);
                 out.put_u8(u8::from(*has_global_owner));
+                out.put_u64(*since);
             }
             Content::Hello {
                 number,
@@ -118,14 +130,7 @@ impl Frame {
             Content::Data { token, data } => {
                 out.put_u8(3);
                 out.put_u32(*token);
-                out.put_u64(data.received);
-                out.put_u8(u8::from(data.has_gap));
-                out.put_u64(data.first);
-                out.put_len(data.pieces.len());
-                for piece in &data.pieces {
-                    out.put_u8(u8::from(piece.goes_on));
-                    out.put_bytes(&piece.bytes);
-                }
+                data.put(&mut out);
             }
             Content::Reset { token } => {
                 out.put_u8(4);
@@ -138,6 +143,11 @@ impl Frame {
             Content::Stale { newest } => {
                 out.put_u8(6);
                 out.put_u64(*newest);
+            }
+            Content::StandsBy => out.put_u8(7),
+            Content::Handover { data } => {
+                out.put_u8(8);
+                data.put(&mut out);
             }
         }
         out.into()
@@ -157,6 +167,7 @@ impl Frame {
         let content = match reader.u8()? {
             0 => Content::Announce {
                 has_global_owner: reader.flag()?,
+                since: reader.u64()?,
             },
             1 => Content::Hello {
                 number: reader.u16()?,
@@ -169,17 +180,7 @@ impl Frame {
             },
             3 => Content::Data {
                 token: reader.u32()?,
-                data: Data {
-                    received: reader.u64()?,
-                    has_gap: reader.flag()?,
-                    first: reader.u64()?,
-                    pieces: reader.list(5, |reader| {
-                        Ok(Piece {
-                            goes_on: reader.flag()?,
-                            bytes: reader.bytes()?,
-                        })
-                    })?,
-                },
+                data: Data::read(&mut reader)?,
             },
             4 => Content::Reset {
                 token: reader.u32()?,
@@ -189,6 +190,10 @@ impl Frame {
             },
             6 => Content::Stale {
                 newest: reader.u64()?,
+            },
+            7 => Content::StandsBy,
+            8 => Content::Handover {
+                data: Data::read(&mut reader)?,
             },
             _ => return Err(Unread::Malformed),
         };
@@ -201,10 +206,39 @@ impl Frame {
     }
 }
 
+impl Data {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.put_u64(self.received);
+        out.put_u8(u8::from(self.has_gap));
+        out.put_u64(self.first);
+        out.put_len(self.pieces.len());
+        for piece in &self.pieces {
+            out.put_u8(u8::from(piece.goes_on));
+            out.put_bytes(&piece.bytes);
+        }
+    }
+
+    fn read(reader: &mut Reader) -> Result<Self, Malformed> {
+        Ok(Self {
+            received: reader.u64()?,
+            has_gap: reader.flag()?,
+            first: reader.u64()?,
+            pieces: reader.list(5, |reader| {
+                Ok(Piece {
+                    goes_on: reader.flag()?,
+                    bytes: reader.bytes()?,
+                })
+            })?,
+        })
+    }
+}
+
 impl Content {
     fn len(&self) -> usize {
         match self {
-            Self::Data { data, .. } => data.pieces.iter().map(|piece| piece.bytes.len() + 5).sum(),
+            Self::Data { data, .. } | Self::Handover { data } => {
+                data.pieces.iter().map(|piece| piece.bytes.len() + 5).sum()
+            }
             _ => 0,
         }
     }
@@ -233,7 +267,10 @@ mod tests {
         let contents = [
             Content::Announce {
                 has_global_owner: true,
+                since: 3,
             },
+            Content::StandsBy,
+            Content::Handover { data: data.clone() },
             Content::Hello {
                 number: 3,
                 incarnation: 9,
@@ -278,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_length_that_nothing_could_have_takes_no_memory() {
-        let frame = &frames()[3];
+        let frame = &frames()[5];
         let mut bytes = frame.encode().to_vec();
         // The number of pieces, behind head, kind, token, both numbers and the flag.
         bytes[42..46].copy_from_slice(&u32::MAX.to_le_bytes());

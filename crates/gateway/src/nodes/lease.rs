@@ -12,13 +12,16 @@
 //! epoch is for: it grows with each change of holder, and nobody takes a frame of an older
 //! one.
 
+mod entry;
+
 use bytes::Bytes;
 use lagometer_units::Time;
 
 use super::NodeTimes;
 use super::bus::{NodeId, Note};
 use super::frame::PROTOCOL;
-use super::wire::{Malformed, Put as _, Reader};
+
+use entry::Entry;
 
 /// Something to be done with the entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,37 +68,6 @@ pub enum Standing {
     Rests(u64),
 }
 
-/// What the entry says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Entry {
-    protocol: u16,
-    node: NodeId,
-    epoch: u64,
-    /// The holder has given it up.
-    is_free: bool,
-}
-
-impl Entry {
-    fn encode(self) -> Bytes {
-        let mut out = Vec::with_capacity(19);
-        out.put_u16(self.protocol);
-        out.put_u64(self.node.0);
-        out.put_u64(self.epoch);
-        out.put_u8(u8::from(self.is_free));
-        out.into()
-    }
-
-    fn decode(bytes: Bytes) -> Result<Self, Malformed> {
-        let mut reader = Reader(bytes);
-        Ok(Self {
-            protocol: reader.u16()?,
-            node: NodeId(reader.u64()?),
-            epoch: reader.u64()?,
-            is_free: reader.flag()?,
-        })
-    }
-}
-
 #[derive(Debug)]
 enum State {
     StandsBy {
@@ -113,9 +85,27 @@ enum State {
 #[derive(Clone, Copy, Debug)]
 enum Asked {
     Read,
-    /// To be the holder, in this epoch.
-    Take(u64),
+    Take(Take),
     Renew,
+}
+
+/// To be the holder.
+#[derive(Clone, Copy, Debug)]
+struct Take {
+    /// In the place of the entry of this revision, or of none.
+    revision: Option<u64>,
+    /// In this epoch.
+    epoch: u64,
+    /// Whose entry that is, and of which epoch.
+    from: Option<(NodeId, u64)>,
+}
+
+/// A lease that is given up once it is known how the entry stands.
+#[derive(Clone, Copy, Debug)]
+struct Giving {
+    epoch: u64,
+    revision: u64,
+    successor: Option<NodeId>,
 }
 
 /// The lease as one node has it.
@@ -130,7 +120,14 @@ pub struct Lease {
     /// When the next is to be asked for.
     ask_at: Time,
     /// What to ask for then, where it is not the usual.
-    take: Option<(Option<u64>, u64)>,
+    take: Option<Take>,
+    /// Whose it was when it was last read, and in which epoch.
+    holder: Option<(NodeId, u64)>,
+    /// Whose entry was replaced when this node became the holder, and of which epoch.
+    predecessor: Option<(NodeId, u64)>,
+    giving: Option<Giving>,
+    /// Until then it is read more often: it is about to be given up.
+    hurries_until: Time,
     /// A renewal was refused: is the entry still this node's?
     is_doubted: bool,
     /// The highest epoch there is known to be.
@@ -157,6 +154,10 @@ impl Lease {
             task: None,
             ask_at: now,
             take: None,
+            holder: None,
+            predecessor: None,
+            giving: None,
+            hurries_until: Time::ZERO,
             is_doubted: false,
             newest: 0,
             has_failed: false,
@@ -200,33 +201,79 @@ impl Lease {
         } = self.state
             && own <= epoch
         {
-            self.take = Some((Some(revision), self.newest + 1));
+            self.take = Some(Take {
+                revision: Some(revision),
+                epoch: self.newest + 1,
+                from: None,
+            });
             self.ask_at = now;
         }
     }
 
-    /// The node ends: it gives up the lease, and never takes it again.
-    pub fn end(&mut self, now: Time) {
+    /// Whose it was when it was last read, and in which epoch.
+    #[must_use]
+    pub fn holder(&self) -> Option<(NodeId, u64)> {
+        self.holder
+    }
+
+    /// Who had the lease before this node took it, and in which epoch, if nobody can have
+    /// had it in between.
+    #[must_use]
+    pub fn predecessor(&self) -> Option<(NodeId, u64)> {
+        self.predecessor
+    }
+
+    /// The highest epoch there is known to be.
+    #[must_use]
+    pub fn newest(&self) -> u64 {
+        self.newest
+    }
+
+    /// The holder is about to give it up: until then it is read twenty times as often.
+    pub fn hurry(&mut self, now: Time, until: Time) {
+        self.hurries_until = until;
+        self.ask_at = now;
+    }
+
+    /// The node ends: it gives up the lease, to a `successor` if there is one, and never
+    /// takes it again.
+    pub fn end(&mut self, now: Time, successor: Option<NodeId>) {
         self.is_ending = true;
         if let State::Holds {
             epoch, revision, ..
         } = self.state
         {
+            self.giving = Some(Giving {
+                epoch,
+                revision,
+                successor,
+            });
+            // A renewal that is under way changes the revision.
+            if self.asked.is_none() {
+                self.give_up(now);
+            }
+        }
+        self.state = State::StandsBy { seen: None };
+    }
+
+    /// Whether it has ended, and no answer to that is to come.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.is_ending && self.giving.is_none() && self.asked.is_none()
+    }
+
+    fn give_up(&mut self, now: Time) {
+        if let Some(giving) = self.giving.take() {
             let free = Entry {
                 protocol: PROTOCOL,
                 node: self.node,
-                epoch,
+                epoch: giving.epoch,
                 is_free: true,
+                successor: giving.successor,
             };
-            // Whatever is under way: if it comes first, this one fails, and the lease
-            // runs out instead.
-            self.ask(
-                now,
-                Asked::Read,
-                LeaseRequest::Update(free.encode(), revision),
-            );
+            let request = LeaseRequest::Update(free.encode(), giving.revision);
+            self.ask(now, Asked::Read, request);
         }
-        self.state = State::StandsBy { seen: None };
     }
 
     /// What is to be asked for next.
@@ -266,13 +313,13 @@ impl Lease {
         if self.asked.is_some() || self.is_ending || now < self.ask_at {
             return;
         }
-        if let Some((revision, epoch)) = self.take.take() {
-            let entry = self.entry(epoch).encode();
-            let request = match revision {
+        if let Some(take) = self.take.take() {
+            let entry = self.entry(take.epoch).encode();
+            let request = match take.revision {
                 Some(revision) => LeaseRequest::Update(entry, revision),
                 None => LeaseRequest::Create(entry),
             };
-            self.ask(now, Asked::Take(epoch), request);
+            self.ask(now, Asked::Take(take), request);
             return;
         }
         match self.state {
@@ -292,9 +339,14 @@ impl Lease {
             return;
         };
         if self.is_ending {
+            if let (Some(giving), LeaseAnswer::Written(revision)) = (&mut self.giving, answer) {
+                giving.revision = revision;
+            }
+            self.give_up(now);
             return;
         }
-        self.ask_at = asked_at + self.times.renew;
+        let is_hurried = now < self.hurries_until;
+        self.ask_at = asked_at + self.times.renew / if is_hurried { 20 } else { 1 };
         if !matches!(answer, LeaseAnswer::Failed(_)) {
             self.has_failed = false;
             self.seen_at = Some(now);
@@ -310,14 +362,15 @@ impl Lease {
                 }
                 self.ask_at = now + self.times.renew / 2;
             }
-            (Asked::Take(epoch), LeaseAnswer::Written(revision)) => {
+            (Asked::Take(take), LeaseAnswer::Written(revision)) => {
                 self.is_doubted = false;
+                self.predecessor = take.from;
                 self.state = State::Holds {
-                    epoch,
+                    epoch: take.epoch,
                     revision,
                     until: asked_at + self.times.lease,
                 };
-                self.note_epoch(epoch);
+                self.note_epoch(take.epoch);
             }
             (_, LeaseAnswer::Written(new)) => {
                 if let State::Holds {
@@ -340,6 +393,7 @@ impl Lease {
     fn on_entry(&mut self, now: Time, asked_at: Time, entry: Option<(Bytes, u64)>) {
         let read = entry.map(|(bytes, revision)| (Entry::decode(bytes).ok(), revision));
         let of_holder = read.and_then(|(entry, revision)| Some((entry?, revision)));
+        self.holder = of_holder.map(|(entry, _)| (entry.node, entry.epoch));
         if let Some((entry, _)) = of_holder {
             self.note_epoch(entry.epoch);
             let is_other = entry.protocol != PROTOCOL;
@@ -369,7 +423,11 @@ impl Lease {
         };
         let epoch = self.newest + 1;
         let Some((entry, revision)) = read else {
-            self.take = Some((None, epoch));
+            self.take = Some(Take {
+                revision: None,
+                epoch,
+                from: None,
+            });
             self.ask_at = now;
             return;
         };
@@ -381,9 +439,15 @@ impl Lease {
                 now
             }
         };
-        let is_free = entry.is_some_and(|entry| entry.is_free);
+        let node = self.node;
+        let is_for_me = |entry: Entry| entry.successor.is_none_or(|successor| successor == node);
+        let is_free = entry.is_some_and(|entry| entry.is_free && is_for_me(entry));
         if is_free || asked_at.since(since) >= self.times.lease {
-            self.take = Some((Some(revision), epoch));
+            self.take = Some(Take {
+                revision: Some(revision),
+                epoch,
+                from: entry.map(|entry| (entry.node, entry.epoch)),
+            });
             self.ask_at = now;
         }
     }
@@ -394,6 +458,7 @@ impl Lease {
             node: self.node,
             epoch,
             is_free: false,
+            successor: None,
         }
     }
 

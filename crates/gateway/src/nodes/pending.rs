@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lagometer_units::Time;
+use serde::{Deserialize, Serialize};
 
 use crate::core::bus::{Recipients, ToConnections};
 use crate::core::{ChannelId, GroupId};
@@ -68,7 +69,74 @@ pub(super) struct Pending {
     sent_to: u64,
 }
 
+/// What is written down of it, to be sent by another node.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct SavedPending {
+    pieces: Vec<SavedPiece>,
+    first: u64,
+    sent_to: u64,
+    missed_at: BTreeMap<(GroupId, ChannelId), u64>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct SavedPiece {
+    goes_on: bool,
+    bytes: Bytes,
+    /// How long ago it was made.
+    age: Duration,
+    /// The group whose windows it has; those for some members alone are not left out any
+    /// more.
+    window: Option<(GroupId, ChannelId)>,
+}
+
 impl Pending {
+    pub(super) fn save(&self, now: Time) -> SavedPending {
+        let of_group = |(to, channel): &(Recipients, ChannelId)| match to {
+            Recipients::Group(group) => Some((*group, *channel)),
+            Recipients::These(_) => None,
+        };
+        let pieces = self.pieces.iter().map(|waiting| SavedPiece {
+            goes_on: waiting.piece.goes_on,
+            bytes: waiting.piece.bytes.clone(),
+            age: now.since(waiting.made_at),
+            window: waiting.window.as_ref().and_then(of_group),
+        });
+        SavedPending {
+            pieces: pieces.collect(),
+            first: self.first,
+            sent_to: self.sent_to,
+            missed_at: self.missed_at.clone(),
+        }
+    }
+
+    /// All of it is to be sent again. `None` if it cannot be what was written down.
+    pub(super) fn restore(now: Time, saved: SavedPending) -> Option<Self> {
+        let end = saved.first.checked_add(saved.pieces.len() as u64)?;
+        if !(saved.first..=end).contains(&saved.sent_to) {
+            return None;
+        }
+        let mut pending = Self {
+            first: saved.first,
+            aged_to: saved.first,
+            sent_to: saved.sent_to,
+            missed_at: saved.missed_at,
+            ..Self::default()
+        };
+        for piece in saved.pieces {
+            pending.bytes += piece.bytes.len() + PIECE_COSTS;
+            let age_ns = u64::try_from(piece.age.as_nanos()).unwrap_or(u64::MAX);
+            pending.pieces.push_back(Waiting {
+                piece: Piece {
+                    goes_on: piece.goes_on,
+                    bytes: piece.bytes,
+                },
+                made_at: Time::from_nanos(now.as_nanos().saturating_sub(age_ns)),
+                window: (piece.window).map(|(group, channel)| (Recipients::Group(group), channel)),
+            });
+        }
+        Some(pending)
+    }
+
     pub(super) fn push(
         &mut self,
         now: Time,
@@ -259,6 +327,32 @@ mod tests {
         pending.send_again();
         let wanted = ["missed 2", "", "missed 1"];
         assert_eq!(sent(&mut pending, at(5000)), wanted);
+    }
+
+    #[test]
+    fn another_node_goes_on_with_what_waits_and_its_numbers_and_ages() {
+        let mut pending = Pending::default();
+        let at = Time::from_millis;
+        for (millis, word) in [(0, "gone"), (0, "sent"), (200, "w"), (900, "young")] {
+            pending.push(at(millis), &text(word), (word == "w").then(|| of(1)));
+        }
+        assert_eq!(pending.take(at(900), AGE).1.len(), 4);
+        assert_eq!(pending.received(1), Some(true));
+        let bytes = postcard::to_allocvec(&pending.save(at(1_000))).unwrap();
+        let saved = || postcard::from_bytes::<SavedPending>(&bytes).unwrap();
+        // Its clock is another one.
+        let mut other = Pending::restore(at(50_000), saved()).unwrap();
+        assert_eq!(other.received(5), None, "there are four");
+        assert_eq!(other.bytes(), pending.bytes());
+        assert_eq!(sent(&mut other, at(50_100)), ["sent", "w", "young"]);
+        other.send_again();
+        assert_eq!(other.take(at(50_100), AGE).0, 1);
+        other.send_again();
+        assert_eq!(sent(&mut other, at(50_300)), ["sent", "missed 1", "young"]);
+        assert_eq!(other.received(4), Some(true));
+        let mut wrong = saved();
+        wrong.sent_to = 9;
+        assert!(Pending::restore(at(0), wrong).is_none());
     }
 
     #[test]

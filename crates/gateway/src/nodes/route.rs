@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lagometer_units::Time;
+use serde::{Deserialize, Serialize};
 
 use crate::core::ChannelId;
 use crate::core::bus::Recipients;
 
 use super::NodeTimes;
 use super::frame::Data;
-use super::pending::{MOST_BYTES, Pending};
+use super::pending::{MOST_BYTES, Pending, SavedPending};
 
 /// The longest message, put together of its pieces. A full state is the longest there is.
 const MESSAGE_BYTES: usize = 64 << 20;
@@ -68,7 +69,34 @@ pub(super) struct RouteEnd {
     counters: RouteCounters,
 }
 
+/// What is written down of an end of a route, for another node to go on with.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct SavedEnd {
+    pending: SavedPending,
+    expected: u64,
+    partial: Bytes,
+}
+
 impl RouteEnd {
+    pub(super) fn save(&self, now: Time) -> SavedEnd {
+        SavedEnd {
+            pending: self.pending.save(now),
+            expected: self.expected,
+            partial: Bytes::copy_from_slice(&self.partial),
+        }
+    }
+
+    /// An end that goes on where another node's ended: what was not acknowledged there is
+    /// sent again. `None` if it cannot be what was written down.
+    pub(super) fn restore(now: Time, times: NodeTimes, saved: SavedEnd) -> Option<Self> {
+        Some(Self {
+            pending: Pending::restore(now, saved.pending)?,
+            expected: saved.expected,
+            partial: saved.partial.into(),
+            ..Self::new(now, times)
+        })
+    }
+
     pub(super) fn new(now: Time, times: NodeTimes) -> Self {
         Self {
             times,
@@ -94,6 +122,12 @@ impl RouteEnd {
         self.progress_at = now;
         self.heard_at = now;
         self.owes_answer = true;
+    }
+
+    /// Another node has the other end from now on, which knows what was acknowledged.
+    pub(super) fn go_on(&mut self, now: Time) {
+        self.begin(now);
+        self.send_again();
     }
 
     /// A message for the other end. With `window`, whose windows it has, if that is all.

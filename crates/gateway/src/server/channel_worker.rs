@@ -6,6 +6,7 @@ use lagometer_units::Time;
 use crate::core::bus::{ToChannels, ToConnections};
 use crate::core::{
     AuthVerdict, ChannelCounters, ChannelManager, ChannelSettings, ConnNumbers, SideId,
+    SnapshotError,
 };
 
 use super::clock::Clock;
@@ -39,17 +40,27 @@ pub(super) struct ChannelWorker {
 
 impl ChannelWorker {
     pub(super) fn new(config: &Config, clock: Clock, waker: &Waker) -> Self {
+        let settings = settings(config, clock.unix_ns_at_zero());
+        Self::with(ChannelManager::new(settings), config, clock, waker)
+    }
+
+    /// With the channels that another node has written down, whose clock is so many
+    /// nanoseconds ahead of the clock here.
+    pub(super) fn restore(
+        config: &Config,
+        clock: Clock,
+        waker: &Waker,
+        ahead_ns: i64,
+        bytes: &[u8],
+    ) -> Result<Self, SnapshotError> {
+        let unix_ns_at_zero = clock.unix_ns_at_zero().saturating_sub(ahead_ns);
+        let side = ChannelManager::restore(settings(config, unix_ns_at_zero), bytes)?;
+        Ok(Self::with(side, config, clock, waker))
+    }
+
+    fn with(side: ChannelManager, config: &Config, clock: Clock, waker: &Waker) -> Self {
         Self {
-            side: ChannelManager::new(ChannelSettings {
-                unix_ns_at_zero: clock.unix_ns_at_zero(),
-                // Games in development want numbers they can read.
-                conn_numbers: if config.channels.development {
-                    ConnNumbers::Counted
-                } else {
-                    ConnNumbers::Drawn(unforeseeable())
-                },
-                ..config.channels.clone()
-            }),
+            side,
             authenticator: Authenticator::new(&config.auth, waker),
             auth: config.auth.clone(),
             retired: Vec::new(),
@@ -71,6 +82,17 @@ impl ChannelWorker {
             self.retired
                 .push(std::mem::replace(&mut self.authenticator, provider));
         }
+    }
+
+    /// Writes the channels down; `None`, and a line in the log, if that cannot be done.
+    pub(super) fn snapshot(&self) -> Option<Vec<u8>> {
+        let written = self.side.snapshot();
+        written.map_err(|error| tracing::warn!("{error}")).ok()
+    }
+
+    /// It goes on with channels that were another node's.
+    pub(super) fn go_on(&mut self) {
+        self.side.ask_again();
     }
 
     pub(super) fn handle(&mut self, now: Time, from: SideId, message: ToChannels) {
@@ -119,8 +141,10 @@ impl ChannelWorker {
 
     pub(super) fn handle_deadline(&mut self, now: Time) {
         if self.side.next_deadline().is_some_and(|due| due <= now) {
+            // The channels' clock may be another node's.
+            let began = self.clock.now();
             self.side.handle_deadline(now);
-            self.tick_at_ms = self.clock.now().since(now).as_secs_f64() * 1e3;
+            self.tick_at_ms = self.clock.now().since(began).as_secs_f64() * 1e3;
         }
     }
 
@@ -132,6 +156,20 @@ impl ChannelWorker {
     /// What was counted, and how long the last fan-out tick took in milliseconds.
     pub(super) fn report(&self) -> (ChannelCounters, f64) {
         (self.side.counters(), self.tick_at_ms)
+    }
+}
+
+/// What a channel manager is given.
+fn settings(config: &Config, unix_ns_at_zero: i64) -> ChannelSettings {
+    ChannelSettings {
+        unix_ns_at_zero,
+        // Games in development want numbers they can read.
+        conn_numbers: if config.channels.development {
+            ConnNumbers::Counted
+        } else {
+            ConnNumbers::Drawn(unforeseeable())
+        },
+        ..config.channels.clone()
     }
 }
 

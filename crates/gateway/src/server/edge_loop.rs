@@ -77,7 +77,7 @@ impl EdgeLoop {
                         lost,
                         counters,
                         epoch: self.node.epoch(),
-                        owns: false,
+                        ..RouteNumbers::default()
                     }),
                     ..Numbers::default()
                 }
@@ -146,7 +146,13 @@ impl EdgeLoop {
 pub(super) fn write(note: &Note) {
     let is_good = matches!(
         note,
-        Note::Joined { .. } | Note::Owner(_) | Note::GoesOn | Note::EdgeJoined { .. }
+        Note::Joined { .. }
+            | Note::Owner(_)
+            | Note::GoesOn
+            | Note::EdgeJoined { .. }
+            | Note::Resumed(_)
+            | Note::HandedOver { .. }
+            | Note::GoesOnAt { .. }
     );
     if is_good {
         info!("{note}");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use lagometer_units::Time;
 use rustix::io::Errno;
 
-use crate::nodes::{BusEvent, ChannelsEvent, ChannelsNode, NodeBus, Standing};
+use crate::nodes::{BusEvent, ChannelsEvent, ChannelsNode, NodeBus, NodeTimes, Note, Standing};
 
 use super::channel_worker::ChannelWorker;
 use super::command::{Command, Commands};
@@ -18,7 +18,8 @@ use super::poller::{Events, Poller, Waker};
 use super::report::{Numbers, Report, RouteNumbers};
 use super::shared::Shared;
 
-/// A node that ends waits this long to hear that it has given up the lease.
+/// A node that ends waits this long to hear that it has given up the lease, from when it
+/// has handed the channels over or knows that it cannot.
 const LAST_ANSWER: Duration = Duration::from_secs(1);
 
 /// The loop over frames of edges, and fan-out ticks.
@@ -26,6 +27,8 @@ pub(super) struct NodeLoop {
     pub(super) node: ChannelsNode,
     /// The channels of this epoch; not looked at while the node does not own them.
     pub(super) worker: ChannelWorker,
+    /// Those of an owner that ends, to go on with.
+    pub(super) replica: Option<ChannelWorker>,
     pub(super) config: Arc<Config>,
     pub(super) bus: Box<dyn NodeBus>,
     pub(super) inbox: NodeInbox,
@@ -56,7 +59,8 @@ impl NodeLoop {
                     Command::End | Command::Drain if ends_at.is_none() => {
                         let owns = self.node.standing(now) != Standing::StandsBy;
                         self.node.end(now);
-                        ends_at = Some(if owns { now + LAST_ANSWER } else { now });
+                        let most = NodeTimes::default().handover + LAST_ANSWER;
+                        ends_at = Some(if owns { now + most } else { now });
                     }
                     Command::Reload(config) => {
                         self.worker.reload(&config, &self.waker);
@@ -65,8 +69,8 @@ impl NodeLoop {
                     _ => {}
                 }
             }
-            let has_lease_answer = self.turn(now);
-            if ends_at.is_some_and(|at| at <= now || has_lease_answer) {
+            self.turn(now);
+            if ends_at.is_some_and(|at| at <= now || self.node.is_over()) {
                 return Ok(());
             }
             turns += 1;
@@ -79,34 +83,33 @@ impl NodeLoop {
 
     fn next_deadline(&self, now: Time) -> Option<Time> {
         let of_channels = match self.node.standing(now) {
-            Standing::Owns(_) => self.worker.next_deadline(),
+            Standing::Owns(_) => {
+                let due = self.worker.next_deadline();
+                due.map(|due| self.node.node_time(due))
+            }
             Standing::StandsBy | Standing::Rests(_) => None,
         };
         let of_node = self.node.next_deadline(now);
         [of_channels, of_node].into_iter().flatten().min()
     }
 
-    /// One turn. Returns whether an answer about the lease has come.
-    fn turn(&mut self, now: Time) -> bool {
-        let mut has_lease_answer = false;
+    fn turn(&mut self, now: Time) {
         for event in self.inbox.take() {
             match event {
                 BusEvent::Frame(frame) => self.node.on_frame(now, frame),
                 BusEvent::Up => self.node.on_up(),
                 BusEvent::Down => {}
-                BusEvent::Lease(number, answer) => {
-                    has_lease_answer = true;
-                    self.node.on_lease(now, number, answer);
-                }
+                BusEvent::Lease(number, answer) => self.node.on_lease(now, number, answer),
             }
             self.work(now);
         }
         self.node.handle_deadline(now);
         self.work(now);
         if matches!(self.node.standing(now), Standing::Owns(_)) {
-            self.worker.settle(now);
-            self.worker.handle_deadline(now);
-            self.worker.settle(now);
+            let channels_now = self.node.channels_time(now);
+            self.worker.settle(channels_now);
+            self.worker.handle_deadline(channels_now);
+            self.worker.settle(channels_now);
             self.pass_on(now);
             let has_owner = self.worker.has_owner();
             self.node.set_has_global_owner(now, has_owner);
@@ -124,7 +127,6 @@ impl NodeLoop {
         }
         let is_ready = self.node.is_ready(now);
         self.shared.joined.store(is_ready, Ordering::Relaxed);
-        has_lease_answer
     }
 
     /// Does what the node has for the channels.
@@ -133,13 +135,48 @@ impl NodeLoop {
             match event {
                 ChannelsEvent::Begin(_) | ChannelsEvent::End => {
                     self.worker = ChannelWorker::new(&self.config, self.shared.clock, &self.waker);
+                    self.replica = None;
                 }
                 ChannelsEvent::Message(side, message) => {
-                    self.worker.handle(now, side, message);
+                    let channels_now = self.node.channels_time(now);
+                    self.worker.handle(channels_now, side, message);
                     self.pass_on(now);
+                }
+                ChannelsEvent::HandOver => self.hand_over(now),
+                ChannelsEvent::Replica(bytes) => self.read_back(now, &bytes),
+                ChannelsEvent::Resume(_) => {
+                    if let Some(mut replica) = self.replica.take() {
+                        // What the settings have become since.
+                        replica.reload(&self.config, &self.waker);
+                        replica.go_on();
+                        self.worker = replica;
+                    }
                 }
             }
         }
+    }
+
+    /// Says the last of what the channels have to say, and writes them down for another
+    /// node. Providers that have logins in hand are not waited for: that node asks again.
+    fn hand_over(&mut self, now: Time) {
+        self.worker.settle(self.node.channels_time(now));
+        self.pass_on(now);
+        let written = self.worker.snapshot();
+        self.node.hand_over(now, written);
+    }
+
+    fn read_back(&mut self, now: Time, bytes: &[u8]) {
+        let ahead_ns = self.node.channels_ahead_ns();
+        let clock = self.shared.clock;
+        let read = ChannelWorker::restore(&self.config, clock, &self.waker, ahead_ns, bytes);
+        self.node.on_replica(now, read.is_ok());
+        self.replica = match read {
+            Ok(replica) => Some(replica),
+            Err(error) => {
+                write(&Note::ReplicaRefused(error.to_string()));
+                None
+            }
+        };
     }
 
     /// Hands the edges what the channels have for them.
@@ -166,6 +203,7 @@ impl NodeLoop {
                     Standing::Owns(epoch) | Standing::Rests(epoch) => Some(epoch),
                 },
                 owns: matches!(standing, Standing::Owns(_)),
+                standbys: self.node.standbys(now) as u64,
             }),
             ..Numbers::default()
         }

@@ -49,6 +49,8 @@ pub(super) struct RouteNumbers {
     pub(super) epoch: Option<u64>,
     /// It owns the channels.
     pub(super) owns: bool,
+    /// Nodes that stand by for the channels that it owns.
+    pub(super) standbys: u64,
 }
 
 /// Where a loop leaves its numbers.

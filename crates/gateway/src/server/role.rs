@@ -164,6 +164,7 @@ pub(super) fn middle(
             Middle::Node(Box::new(NodeLoop {
                 node: ChannelsNode::new(now, node, times),
                 worker: ChannelWorker::new(config, shared.clock, &own.waker),
+                replica: None,
                 config: Arc::clone(config),
                 bus,
                 inbox,

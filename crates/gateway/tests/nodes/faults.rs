@@ -10,6 +10,8 @@ pub(crate) enum Fault {
     Kill { node: usize, back_after: u64 },
     /// A node for channels ends in order.
     End { node: usize, back_after: u64 },
+    /// The node that owns the channels ends in order.
+    EndOwner { back_after: u64 },
     /// A node is cut off from the bus for so long.
     Cut { node: usize, lasting: u64 },
     /// The bus is gone for all.
@@ -40,6 +42,12 @@ pub(crate) fn impairments(number: usize) -> Impairments {
             slow: 50,
             slow_ms: 300,
         },
+        4 => Impairments {
+            lost: 0,
+            repeated: 100,
+            slow: 100,
+            slow_ms: 50,
+        },
         _ => Impairments {
             lost: 5,
             repeated: 20,
@@ -47,6 +55,20 @@ pub(crate) fn impairments(number: usize) -> Impairments {
             slow_ms: 2_000,
         },
     }
+}
+
+/// A schedule in which nothing happens but that owners end in order, one after the other,
+/// on a bus that repeats frames and is slow at times, or is not.
+pub(crate) fn planned_ends(random: &mut Random) -> Vec<(u64, Fault)> {
+    let impairments = if random.happens(500) { 0 } else { 4 };
+    let mut schedule = vec![(0, Fault::Impairments(impairments))];
+    let mut at = FROM + random.within(0, 2_000 * MS);
+    while at < UNTIL {
+        let back_after = random.within(10 * MS, 2_000 * MS);
+        schedule.push((at, Fault::EndOwner { back_after }));
+        at += random.within(5_000 * MS, 9_000 * MS);
+    }
+    schedule
 }
 
 /// A schedule for so many edges, which come first, and so many nodes for channels.
@@ -64,6 +86,9 @@ pub(crate) fn schedule(random: &mut Random, edges: usize, channels: usize) -> Ve
         let fault = match random.within(0, 16) {
             0..=3 => Fault::Kill {
                 node,
+                back_after: lasting,
+            },
+            4 if random.happens(500) => Fault::EndOwner {
                 back_after: lasting,
             },
             4 => Fault::End {

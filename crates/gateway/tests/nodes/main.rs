@@ -6,6 +6,7 @@
 
 mod bus;
 mod faults;
+mod handovers;
 mod outcome;
 mod peers;
 mod random;
@@ -71,6 +72,28 @@ fn whatever_happens_to_nodes_every_player_sees_the_truth_in_the_end_and_nothing_
     );
     assert!(all.windows_left_out > 0 && all.rests > 0, "{all:?}");
     assert!(all.frames_lost > schedules, "{all:?}");
+    assert!(all.resumed > schedules / 20, "{all:?}");
+}
+
+/// Owners that end in order, one after the other, in schedules without other faults.
+#[test]
+fn a_planned_end_of_the_owner_loses_no_channel_and_no_update_and_hangs_nobody_up() {
+    let schedules = number("LAGOMETER_NODE_SCHEDULES").unwrap_or(SCHEDULES) / 5;
+    let one = number("LAGOMETER_NODE_SEED");
+    let mut all = Outcome::default();
+    for seed in one.map_or(0..schedules, |seed| seed..seed + 1) {
+        let played = catch_unwind(|| Stage::with_planned_ends(seed, one.is_some()).play());
+        let outcome = played.unwrap_or_else(|_| panic!("schedule {seed} of planned ends"));
+        let lost = (outcome.reconnections, outcome.routes_lost, outcome.missed);
+        assert_eq!(lost, (0, 0, 0), "schedule {seed}: {outcome:?}");
+        assert_eq!(outcome.resumed, outcome.planned_ends, "schedule {seed}");
+        all.add(&outcome);
+    }
+    eprintln!("{all:#?}");
+    assert!(
+        all.planned_ends > 0 && all.longest_without_news_ms < 1_500,
+        "{all:?}"
+    );
 }
 
 #[test]

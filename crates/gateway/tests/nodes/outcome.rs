@@ -12,6 +12,14 @@ pub(crate) struct Outcome {
     pub(crate) updates: u64,
     pub(crate) takeovers: u64,
     pub(crate) rests: u64,
+    /// How often an owner was asked to end.
+    pub(crate) planned_ends: u64,
+    /// How often a node went on with another's channels.
+    pub(crate) resumed: u64,
+    /// How often a player was not sent something, and got a whole state for it.
+    pub(crate) missed: u64,
+    /// The longest that a player who stayed saw nothing new, in milliseconds.
+    pub(crate) longest_without_news_ms: u64,
     pub(crate) routes_lost: u64,
     pub(crate) reconnections: u64,
     pub(crate) resent: u64,
@@ -27,6 +35,11 @@ impl Outcome {
         self.updates += other.updates;
         self.takeovers += other.takeovers;
         self.rests += other.rests;
+        self.planned_ends += other.planned_ends;
+        self.resumed += other.resumed;
+        self.missed += other.missed;
+        let longest = self.longest_without_news_ms;
+        self.longest_without_news_ms = longest.max(other.longest_without_news_ms);
         self.routes_lost += other.routes_lost;
         self.reconnections += other.reconnections;
         self.resent += other.resent;

@@ -41,6 +41,11 @@ pub(crate) struct GamePeer {
     pub(crate) misses: bool,
     /// How often it was hung up on.
     pub(crate) hung_up: u64,
+    /// How often something was left out.
+    pub(crate) missed: u64,
+    /// When something new came last, and the longest that nothing did, nanoseconds.
+    news_at: Option<u64>,
+    pub(crate) longest: u64,
     out: Vec<u8>,
     /// What went wrong.
     pub(crate) wrong: Option<String>,
@@ -58,6 +63,9 @@ impl GamePeer {
             seen: BTreeSet::new(),
             misses: false,
             hung_up: 0,
+            missed: 0,
+            news_at: None,
+            longest: 0,
             out: Vec::new(),
             wrong: None,
         }
@@ -68,6 +76,8 @@ impl GamePeer {
         let fresh = Self::new(self.kind, std::mem::take(&mut self.name));
         *self = Self {
             hung_up: self.hung_up + 1,
+            missed: self.missed,
+            longest: self.longest,
             wrong: self.wrong.take(),
             ..fresh
         };
@@ -86,7 +96,13 @@ impl GamePeer {
 
     /// Sends what it has to say, and reads what there is. Returns whether it said or did
     /// anything.
-    pub(crate) fn exchange(&mut self, now: Time, side: &mut ConnectionManager, truth: u32) -> bool {
+    pub(crate) fn exchange(
+        &mut self,
+        world_now: u64,
+        now: Time,
+        side: &mut ConnectionManager,
+        truth: u32,
+    ) -> bool {
         let Some((_, key)) = self.at else {
             return false;
         };
@@ -102,7 +118,12 @@ impl GamePeer {
                 .map(|message| (message.msg_type, message.body.to_vec()))
                 .collect();
             for (of_type, body) in messages {
+                let seen = self.seen.last().copied();
                 self.on_message(of_type, &body, truth);
+                if self.seen.last().copied() > seen {
+                    let before = self.news_at.replace(world_now);
+                    self.longest = self.longest.max(world_now - before.unwrap_or(world_now));
+                }
             }
         }
         if self.out.is_empty() {
@@ -170,6 +191,7 @@ impl GamePeer {
             if first <= seen {
                 self.wrong = Some(format!("{} saw {first} again, after {seen}", self.name));
             }
+            self.missed += u64::from(first > seen + 1);
             self.misses |= first > seen + 1;
         } else {
             self.misses = true;

@@ -1,5 +1,7 @@
 //! Nodes, peers and the bus in one virtual time, and what must hold.
 
+mod ends;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use lagometer_gateway::core::{ChannelManager, ConnectionManager, ConnectionSettings, Fsm, Peer};
@@ -13,7 +15,7 @@ use crate::faults::{self, Fault};
 use crate::outcome::Outcome;
 use crate::peers::{self, GamePeer};
 use crate::random::Random;
-use crate::turns::{turn_channels, turn_edge};
+use crate::turns::{Managers, turn_channels, turn_edge};
 
 /// After the last fault everything is right within this: a lease, a route's timeout, and
 /// the time to connect again.
@@ -30,7 +32,7 @@ const CONNECT_AFTER: u64 = 200 * MS;
 
 pub(crate) enum Part {
     Edge(Box<(EdgeNode, ConnectionManager)>),
-    Channels(Box<(ChannelsNode, Option<ChannelManager>)>),
+    Channels(Box<(ChannelsNode, Managers)>),
 }
 
 /// A place for a node: who is there now.
@@ -42,6 +44,8 @@ pub(crate) struct Place {
     paused_until: u64,
     inbox: VecDeque<BusEvent>,
     starts_at: Option<u64>,
+    /// It ends: until when it is let, and when another is started in its place.
+    ending: Option<(u64, u64)>,
 }
 
 pub(crate) struct Stage {
@@ -75,6 +79,15 @@ impl Stage {
         Self::with(Random(seed), 2, 2, Vec::new(), false)
     }
 
+    /// Owners end in order, and others go on.
+    pub(crate) fn with_planned_ends(seed: u64, says: bool) -> Self {
+        let mut random = Random(seed);
+        let edges = random.within(1, 4) as usize;
+        let channels = random.within(2, 5) as usize;
+        let schedule = faults::planned_ends(&mut random);
+        Self::with(random, edges, channels, schedule, says)
+    }
+
     fn with(
         mut random: Random,
         edges: usize,
@@ -89,6 +102,7 @@ impl Stage {
             paused_until: 0,
             inbox: VecDeque::new(),
             starts_at: Some(0),
+            ending: None,
         });
         let places: Vec<Place> = places.collect();
         let mut peers = vec![GamePeer::new(Peer::Server, "server".to_owned())];
@@ -139,6 +153,7 @@ impl Stage {
                     self.turn(index);
                 }
             }
+            self.end_ended();
             for peer in &self.peers {
                 assert_eq!(peer.wrong, None, "at {} ms", self.now / MS);
             }
@@ -163,7 +178,7 @@ impl Stage {
         self.outcome.recovered_ms = recovered / MS;
         for place in &self.places {
             if let Some(Part::Channels(channels)) = &place.part
-                && let Some(manager) = &channels.1
+                && let Some(manager) = &channels.1.own
             {
                 manager.check_invariants().expect("sound channels");
             }
@@ -179,6 +194,9 @@ impl Stage {
         self.outcome.takeovers = self.owners.len() as u64;
         self.outcome.reconnections = self.peers.iter().map(|peer| peer.hung_up).sum();
         self.outcome.frames_lost = self.bus.frames_lost;
+        self.outcome.missed = self.peers.iter().map(|peer| peer.missed).sum();
+        let longest = self.peers.iter().map(|peer| peer.longest).max();
+        self.outcome.longest_without_news_ms = longest.unwrap_or_default() / MS;
         self.outcome
     }
 
@@ -207,17 +225,19 @@ impl Stage {
         .unwrap_or(u64::MAX);
         for place in &self.places {
             next = next.min(place.starts_at.unwrap_or(u64::MAX));
+            next = next.min(place.ending.map_or(u64::MAX, |(until, _)| until));
             let local = self.local(place);
             let due = match &place.part {
                 None => continue,
                 Some(Part::Edge(edge)) => [edge.0.next_deadline(local), edge.1.next_deadline()],
                 Some(Part::Channels(channels)) => {
-                    let (node, manager) = &**channels;
+                    let (node, managers) = &**channels;
                     let owns = matches!(node.standing(local), Standing::Owns(_));
-                    let manager = manager.as_ref().filter(|_| owns);
+                    let manager = managers.own.as_ref().filter(|_| owns);
+                    let due = manager.and_then(ChannelManager::next_deadline);
                     [
                         node.next_deadline(local),
-                        manager.and_then(ChannelManager::next_deadline),
+                        due.map(|due| node.node_time(due)),
                     ]
                 }
             };
@@ -262,7 +282,8 @@ impl Stage {
                 let edge = EdgeNode::new(local, place.id, 1, times);
                 Part::Edge(Box::new((edge, ConnectionManager::new(settings))))
             } else {
-                Part::Channels(Box::new((ChannelsNode::new(local, place.id, times), None)))
+                let node = ChannelsNode::new(local, place.id, times);
+                Part::Channels(Box::new((node, Managers::default())))
             });
             self.bus.add(self.now, place.id);
         }
@@ -274,14 +295,13 @@ impl Stage {
         }
         match fault {
             Fault::Kill { node, back_after } => self.kill(node, back_after),
-            Fault::End { node, back_after } => {
-                let local = self.local(&self.places[node]);
-                if let Some(Part::Channels(channels)) = &mut self.places[node].part {
-                    channels.0.end(local);
-                    let id = self.places[node].id;
-                    self.send(node, id);
+            Fault::End { node, back_after } => self.end(node, back_after),
+            Fault::EndOwner { back_after } => {
+                let owner = self.places.iter().position(|place| self.is_owner(place));
+                if let Some(node) = owner {
+                    self.outcome.planned_ends += 1;
+                    self.end(node, back_after);
                 }
-                self.kill(node, back_after);
             }
             Fault::Cut { node, lasting } => {
                 let id = self.places[node].id;
@@ -298,24 +318,6 @@ impl Stage {
             Fault::Leap { node, by } => self.places[node].ahead += by,
             Fault::Impairments(number) => self.bus.impairments = faults::impairments(number),
             Fault::LoseEntry => self.bus.forget_entry(),
-        }
-    }
-
-    fn kill(&mut self, node: usize, back_after: u64) {
-        let place = &mut self.places[node];
-        if place.part.is_none() {
-            return;
-        }
-        Self::count(&mut self.outcome, place.part.take());
-        self.bus.remove(place.id);
-        place.inbox.clear();
-        place.paused_until = 0;
-        place.starts_at = Some(self.now + back_after);
-        for peer in 0..self.peers.len() {
-            if self.peers[peer].at.is_some_and(|(edge, _)| edge == node) {
-                self.peers[peer].hang_up();
-                self.connects_at[peer] = self.now + CONNECT_AFTER;
-            }
         }
     }
 
@@ -342,8 +344,8 @@ impl Stage {
                 }
             }
             Some(Part::Channels(channels)) => {
-                let (node, manager) = &mut **channels;
-                turn_channels(local, events, node, manager);
+                let (node, managers) = &mut **channels;
+                turn_channels(local, events, node, managers);
             }
         }
         let id = self.places[index].id;
@@ -381,6 +383,7 @@ impl Stage {
                     self.owners.insert(epoch, id);
                 }
                 Note::Resting => self.outcome.rests += 1,
+                Note::Resumed(_) => self.outcome.resumed += 1,
                 _ => {}
             }
         }
@@ -413,7 +416,7 @@ impl Stage {
             if let Some(Part::Edge(it)) = &mut place.part
                 && place.paused_until <= now
             {
-                any |= self.peers[index].exchange(local, &mut it.1, self.truth);
+                any |= self.peers[index].exchange(now, local, &mut it.1, self.truth);
             }
         }
         if now < self.update_at || now >= quiet_from {

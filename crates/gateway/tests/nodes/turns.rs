@@ -8,6 +8,15 @@ use lagometer_gateway::nodes::{
 };
 use lagometer_units::Time;
 
+/// The channel managers of a node.
+#[derive(Default)]
+pub(crate) struct Managers {
+    /// Of the channels that it owns.
+    pub(crate) own: Option<ChannelManager>,
+    /// Of those of an owner that ends.
+    pub(crate) replica: Option<ChannelManager>,
+}
+
 pub(crate) fn turn_edge(
     now: Time,
     events: VecDeque<BusEvent>,
@@ -51,7 +60,7 @@ pub(crate) fn turn_channels(
     now: Time,
     events: VecDeque<BusEvent>,
     node: &mut ChannelsNode,
-    manager: &mut Option<ChannelManager>,
+    managers: &mut Managers,
 ) {
     for event in events {
         match event {
@@ -60,37 +69,56 @@ pub(crate) fn turn_channels(
             BusEvent::Lease(number, answer) => node.on_lease(now, number, answer),
             BusEvent::Down => {}
         }
-        work(now, node, manager);
+        work(now, node, managers);
     }
     node.handle_deadline(now);
-    work(now, node, manager);
-    if let (Some(channels), Standing::Owns(_)) = (&mut *manager, node.standing(now)) {
-        channels.handle_deadline(now);
-        while let Some((side, message)) = channels.poll_bus() {
-            node.send(now, side, &message);
-        }
+    work(now, node, managers);
+    if let (Some(channels), Standing::Owns(_)) = (&mut managers.own, node.standing(now)) {
+        channels.handle_deadline(node.channels_time(now));
+        pass_on(now, node, channels);
         node.set_has_global_owner(now, channels.has_global_owner());
     }
     node.handle_deadline(now);
 }
 
-fn work(now: Time, node: &mut ChannelsNode, manager: &mut Option<ChannelManager>) {
+/// Does what the node has for the channels.
+pub(crate) fn work(now: Time, node: &mut ChannelsNode, managers: &mut Managers) {
     while let Some(event) = node.poll_event() {
         match event {
-            ChannelsEvent::Begin(_) => {
-                *manager = Some(ChannelManager::new(ChannelSettings {
-                    auth: AuthPolicy::AdmitAll,
-                    ..ChannelSettings::default()
-                }));
-            }
-            ChannelsEvent::End => *manager = None,
+            ChannelsEvent::Begin(_) => managers.own = Some(ChannelManager::new(settings())),
+            ChannelsEvent::End => managers.own = None,
             ChannelsEvent::Message(side, message) => {
-                let channels = manager.as_mut().expect("channels of this epoch");
-                channels.handle(now, side, message);
-                while let Some((side, message)) = channels.poll_bus() {
-                    node.send(now, side, &message);
-                }
+                let channels = managers.own.as_mut().expect("channels of this epoch");
+                channels.handle(node.channels_time(now), side, message);
+                pass_on(now, node, channels);
+            }
+            ChannelsEvent::HandOver => {
+                let channels = managers.own.as_ref().expect("channels of this epoch");
+                node.hand_over(now, channels.snapshot().ok());
+            }
+            ChannelsEvent::Replica(bytes) => {
+                managers.replica = ChannelManager::restore(settings(), &bytes).ok();
+                assert!(managers.replica.is_some(), "they are read back");
+                node.on_replica(now, true);
+            }
+            ChannelsEvent::Resume(_) => {
+                managers.own = managers.replica.take();
+                assert!(managers.own.is_some(), "there is a replica");
             }
         }
+    }
+}
+
+fn pass_on(now: Time, node: &mut ChannelsNode, channels: &mut ChannelManager) {
+    while let Some((side, message)) = channels.poll_bus() {
+        node.send(now, side, &message);
+    }
+    while channels.poll_event().is_some() {}
+}
+
+fn settings() -> ChannelSettings {
+    ChannelSettings {
+        auth: AuthPolicy::AdmitAll,
+        ..ChannelSettings::default()
     }
 }

@@ -95,7 +95,8 @@ fn whatever_breaks_while_players_play_they_see_everything_in_the_end() {
         eprintln!("skipped: there is no nats-server");
         return;
     }
-    let cases: [(&str, Case); 5] = [
+    let cases: [(&str, Case); 6] = [
+        ("an owner that ends", the_owner_ends_in_order),
         ("a cluster of NATS", one_of_three_nats_servers_dies),
         ("a paused owner", the_owner_is_paused),
         ("a bucket that is gone", the_bucket_is_deleted),
@@ -163,6 +164,31 @@ fn one_of_three_nats_servers_dies(folder: &Path) {
             thread::sleep(Duration::from_secs(2));
         }
     });
+}
+
+fn the_owner_ends_in_order(folder: &Path) {
+    let nats = NatsServer::start(folder.to_owned()).unwrap();
+    let mut nodes = Nodes::start(folder, &nats.url);
+    let first = nodes.owner();
+    // To one node and back: all of a gateway can be replaced, node by node.
+    for owner in [first, 1 - first] {
+        let next = 1 - owner;
+        let stands_by = |node: &Node| node.metric("gateway_standbys") == 1;
+        nodes.channels[owner].until("another stands by", stands_by);
+        let seen = play_on("the owner ended in order", &mut nodes, |nodes| {
+            nodes.channels[owner].end();
+            nodes.channels[next].until("it goes on", Node::owns_channels);
+            nodes.channels[owner].start_again();
+            nodes.all().for_each(Node::until_ready);
+        });
+        nobody_was_hung_up_on(&seen);
+        let log = nodes.channels[next].log();
+        assert!(log.contains("goes on with the channels of node"), "{log}");
+    }
+    for edge in &nodes.edges {
+        assert_eq!(edge.metric("gateway_routes_lost_total"), 0);
+        assert_eq!(edge.metric("gateway_windows_left_out_total"), 0);
+    }
 }
 
 fn the_owner_is_paused(folder: &Path) {

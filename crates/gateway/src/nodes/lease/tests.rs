@@ -123,14 +123,56 @@ fn a_renewal_whose_answer_was_lost_does_not_cost_the_lease() {
 fn a_lease_that_is_given_up_is_taken_at_once() {
     let (mut one, mut other, mut store) = (node(1), node(2), Store::default());
     pass(&mut [&mut one, &mut other], &mut store, 0, 5_000, true);
-    one.end(at(5_000));
+    one.end(at(5_000), None);
     let task = one.poll_task().unwrap();
     let answer = store.answer(task.request);
     one.on_answer(at(5_000), task.number, answer);
     assert_eq!(one.standing(at(5_000)), Standing::StandsBy);
     pass(&mut [&mut one, &mut other], &mut store, 5_000, 6_100, true);
     assert_eq!(other.standing(at(6_100)), Standing::Owns(2));
+    assert_eq!(other.predecessor(), Some((NodeId(1), 1)));
     assert_eq!(one.next_deadline(), None);
+    assert!(one.is_over());
+}
+
+#[test]
+fn a_lease_that_is_given_up_in_favour_of_one_is_for_others_as_if_it_were_held() {
+    let (mut one, mut store) = (node(1), Store::default());
+    let (mut other, mut third) = (node(2), node(3));
+    let all = &mut [&mut one, &mut other, &mut third];
+    pass(all, &mut store, 0, 5_000, true);
+    one.end(at(5_000), Some(NodeId(3)));
+    let task = one.poll_task().unwrap();
+    one.on_answer(at(5_000), task.number, store.answer(task.request));
+    pass(&mut [&mut other], &mut store, 5_000, 7_900, true);
+    assert_eq!(other.standing(at(7_900)), Standing::StandsBy);
+    third.hurry(at(7_900), at(9_000));
+    pass(
+        &mut [&mut third, &mut other],
+        &mut store,
+        7_900,
+        8_000,
+        true,
+    );
+    assert_eq!(third.standing(at(8_000)), Standing::Owns(2));
+    assert_eq!(other.standing(at(8_000)), Standing::StandsBy);
+}
+
+#[test]
+fn a_renewal_that_is_under_way_is_answered_before_the_lease_is_given_up() {
+    let (mut one, mut store) = (node(1), Store::default());
+    pass(&mut [&mut one], &mut store, 0, 1_000, true);
+    one.handle_deadline(at(1_000));
+    let renewal = one.poll_task().unwrap();
+    one.end(at(1_000), None);
+    assert_eq!(one.poll_task(), None);
+    one.on_answer(at(1_010), renewal.number, store.answer(renewal.request));
+    let free = one.poll_task().unwrap();
+    assert!(!one.is_over());
+    let answer = store.answer(free.request);
+    assert!(matches!(answer, LeaseAnswer::Written(_)), "{answer:?}");
+    one.on_answer(at(1_020), free.number, answer);
+    assert!(one.is_over());
 }
 
 #[test]

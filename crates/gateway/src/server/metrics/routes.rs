@@ -51,6 +51,11 @@ pub(super) fn of_routes(families: &mut Families, routes: &RouteNumbers) {
             "1 while this node owns the channels",
             u64::from(routes.owns),
         ),
+        (
+            "gateway_standbys",
+            "Nodes that stand by for the channels that this node owns",
+            routes.standbys,
+        ),
     ];
     for (name, help, value) in gauges {
         families.add(Kind::Gauge, name, help, &[], value as f64);

@@ -1,0 +1,324 @@
+//! How an owner that ends hands the channels over, and how a node that stands by takes them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lagometer_units::Time;
+
+use crate::core::SideId;
+
+use super::super::bus::{Address, NodeId, Note};
+use super::super::frame::{Content, Data};
+use super::super::handover::{Incoming, Outgoing, Package, SavedSide, Shift, is_taken};
+use super::super::lease::Standing;
+use super::super::route::RouteEnd;
+use super::{ChannelsEvent, ChannelsNode, Side};
+
+/// A node that stands by answers each announcement: who has missed so many is not asked.
+const MISSED_AT_MOST: u32 = 3;
+
+impl ChannelsNode {
+    /// The node ends: others may have the channels at once. If one stands by, they are
+    /// handed over to it before ([`ChannelsEvent::HandOver`] comes); until
+    /// [`is_over`](Self::is_over) the node is to be driven on.
+    pub fn end(&mut self, now: Time) {
+        if std::mem::replace(&mut self.is_ending, true) {
+            return;
+        }
+        self.look_at_lease(now);
+        let to = self.in_touch(now).next();
+        match (self.standing, to) {
+            (Standing::Owns(_), Some(to)) => {
+                self.outgoing = Some(Outgoing {
+                    to,
+                    end: RouteEnd::new(now, self.times),
+                    bytes: 0,
+                    until: now + self.times.handover,
+                });
+                self.events.push_back(ChannelsEvent::HandOver);
+            }
+            _ => self.give_up(now, None),
+        }
+    }
+
+    /// How many nodes stand by for the channels that this node owns.
+    #[must_use]
+    pub fn standbys(&self, now: Time) -> usize {
+        self.in_touch(now).count()
+    }
+
+    fn in_touch(&self, now: Time) -> impl Iterator<Item = NodeId> {
+        let within = self.times.heartbeat * MISSED_AT_MOST;
+        let standbys = self.standbys.iter();
+        standbys
+            .filter(move |&(_, &at)| now.since(at) < within)
+            .map(|(&node, _)| node)
+    }
+
+    /// Whether it has ended and there is nothing more to do or to wait for.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.outgoing.is_none() && self.lease.is_over()
+    }
+
+    /// The channel manager as it has [written](crate::core::ChannelManager::snapshot)
+    /// itself, after all that it had to say was [sent](Self::send); `None` if it could not.
+    /// It is to be left alone from now on.
+    pub fn hand_over(&mut self, now: Time, channels: Option<Vec<u8>>) {
+        let Some(outgoing) = &mut self.outgoing else {
+            return;
+        };
+        let sides = self.sides.iter().map(|(&id, side)| SavedSide {
+            id,
+            edge: side.edge.0,
+            number: side.number,
+            incarnation: side.incarnation,
+            token: side.token,
+            keys: side.keys.clone(),
+            end: side.end.save(now),
+        });
+        let package = channels.map(|channels| Package {
+            channels_at: self.shift.to_channels(now),
+            since: self.since,
+            next_side: self.next_side,
+            tokens: self.tokens,
+            has_global_owner: self.has_global_owner,
+            sides: sides.collect(),
+            channels: channels.into(),
+        });
+        match package.and_then(|package| package.encode()) {
+            Some(bytes) => {
+                outgoing.bytes = bytes.len();
+                outgoing.end.push(now, &bytes, None);
+            }
+            None => {
+                self.not_handed_over(now, "they cannot be written, or there is too much of them");
+            }
+        }
+    }
+
+    /// The channels of a [`ChannelsEvent::Replica`] were read back, or could not be.
+    pub fn on_replica(&mut self, now: Time, is_sound: bool) {
+        if let Some(incoming) = &mut self.incoming {
+            incoming.answer(now, is_sound);
+            if is_sound {
+                self.lease.hurry(now, now + self.times.handover);
+            }
+        }
+    }
+
+    /// How far the clock of the channels is ahead of the node's, nanoseconds, where they
+    /// come from another node: of those that it owns, or else of those that have come as a
+    /// [`ChannelsEvent::Replica`].
+    #[must_use]
+    pub fn channels_ahead_ns(&self) -> i64 {
+        let incoming = self.incoming.as_ref();
+        incoming.map_or(self.shift, |it| it.shift).ahead_ns()
+    }
+
+    /// What the clock of the channels shows now. It is what the manager is to be handed.
+    #[must_use]
+    pub fn channels_time(&self, now: Time) -> Time {
+        self.shift.to_channels(now)
+    }
+
+    /// The node's instant at which the clock of the channels shows that.
+    #[must_use]
+    pub fn node_time(&self, at: Time) -> Time {
+        self.shift.to_node(at)
+    }
+
+    pub(super) fn on_stands_by(&mut self, now: Time, node: NodeId) {
+        self.standbys.insert(node, now);
+        let most = self.times.heartbeat * MISSED_AT_MOST;
+        self.standbys.retain(|_, at| now.since(*at) < most);
+    }
+
+    /// Says to an owner that this node stands by.
+    pub(super) fn answer_owner(&mut self, now: Time, owner: NodeId, epoch: u64) {
+        if owner != self.node
+            && self.standing == Standing::StandsBy
+            && !self.is_ending
+            && self.is_ready(now)
+        {
+            self.post(epoch, Address::Node(owner), Content::StandsBy);
+        }
+    }
+
+    /// A frame of a handover, in either direction.
+    pub(super) fn on_handover(&mut self, now: Time, from: NodeId, epoch: u64, data: Data) {
+        match self.standing {
+            Standing::StandsBy if !self.is_ending => self.on_incoming(now, from, epoch, data),
+            Standing::Owns(own) | Standing::Rests(own) if own == epoch => {
+                self.on_answer(now, from, data);
+            }
+            _ => {}
+        }
+    }
+
+    fn on_incoming(&mut self, now: Time, from: NodeId, epoch: u64, data: Data) {
+        self.lease.note_epoch(epoch);
+        let known = self.incoming.as_ref().map(|it| (it.from, it.epoch));
+        if known != Some((from, epoch)) {
+            if known.is_some_and(|(_, of)| of >= epoch) || epoch < self.lease.newest() {
+                return;
+            }
+            self.incoming = Some(Incoming {
+                from,
+                epoch,
+                end: Some(RouteEnd::new(now, self.times)),
+                package: None,
+                shift: Shift::default(),
+                is_ready: false,
+            });
+        }
+        let Some(incoming) = &mut self.incoming else {
+            return;
+        };
+        let Some(end) = &mut incoming.end else {
+            return;
+        };
+        let mut messages = Vec::new();
+        if end.take(now, data, &mut messages).is_err() {
+            self.incoming = None;
+            return;
+        }
+        for message in messages {
+            let Some(package) = Package::decode(&message) else {
+                incoming.answer(now, false);
+                continue;
+            };
+            incoming.shift = Shift::new(now, package.channels_at);
+            let channels = package.channels.clone();
+            incoming.package = Some(package);
+            self.events.push_back(ChannelsEvent::Replica(channels));
+        }
+    }
+
+    fn on_answer(&mut self, now: Time, from: NodeId, data: Data) {
+        let Some(outgoing) = self.outgoing.as_mut().filter(|it| it.to == from) else {
+            return;
+        };
+        let mut messages = Vec::new();
+        if outgoing.end.take(now, data, &mut messages).is_err() {
+            self.not_handed_over(now, "the node that stands by speaks nonsense");
+            return;
+        }
+        match messages.first() {
+            Some(answer) if is_taken(answer) => {
+                let (node, bytes) = (from, outgoing.bytes);
+                self.notes.push_back(Note::HandedOver { node, bytes });
+                self.give_up(now, Some(from));
+            }
+            Some(_) => self.not_handed_over(now, "the node that stands by cannot read them"),
+            None => {}
+        }
+    }
+
+    pub(super) fn not_handed_over(&mut self, now: Time, why: &'static str) {
+        self.notes.push_back(Note::NotHandedOver(why));
+        self.give_up(now, None);
+    }
+
+    fn give_up(&mut self, now: Time, successor: Option<NodeId>) {
+        self.outgoing = None;
+        self.lease.end(now, successor);
+        self.look_at_lease(now);
+    }
+
+    /// Sends what is due of a handover.
+    pub(super) fn drive_handover(&mut self, now: Time) {
+        let standing = self.standing;
+        if let (Some(outgoing), Standing::Owns(epoch) | Standing::Rests(epoch)) =
+            (&mut self.outgoing, standing)
+        {
+            let to = outgoing.to;
+            if outgoing.until <= now {
+                self.not_handed_over(now, "the node that stands by does not answer in time");
+                return;
+            }
+            let data: Vec<Data> = std::iter::from_fn(|| outgoing.end.poll(now)).collect();
+            for data in data {
+                self.post(epoch, Address::Node(to), Content::Handover { data });
+            }
+        }
+        // One of an owner that others have succeeded is of no use.
+        let newest = self.lease.newest();
+        self.incoming.take_if(|incoming| incoming.epoch < newest);
+        if let Some(incoming) = &mut self.incoming
+            && let Some(end) = &mut incoming.end
+        {
+            let (to, epoch) = (incoming.from, incoming.epoch);
+            if end.is_lost(now).is_some() {
+                incoming.end = None;
+                return;
+            }
+            let data: Vec<Data> = std::iter::from_fn(|| end.poll(now)).collect();
+            for data in data {
+                self.post(epoch, Address::Node(to), Content::Handover { data });
+            }
+        }
+    }
+
+    pub(super) fn handover_deadline(&self, now: Time) -> Option<Time> {
+        let outgoing = self.outgoing.as_ref();
+        let outgoing = outgoing.map(|it| it.end.next_deadline(now).min(it.until));
+        let incoming = self.incoming.as_ref().and_then(|it| it.end.as_ref());
+        let incoming = incoming.map(|end| end.next_deadline(now));
+        outgoing.into_iter().chain(incoming).min()
+    }
+
+    /// This node owns the channels from now on, in this epoch.
+    pub(super) fn begin(&mut self, now: Time, epoch: u64) {
+        self.announce_at = now;
+        self.standbys.clear();
+        self.notes.push_back(Note::Owner(epoch));
+        let predecessor = self.lease.predecessor();
+        let incoming = self.incoming.take();
+        let incoming =
+            incoming.filter(|it| it.is_ready && predecessor == Some((it.from, it.epoch)));
+        let resumed = incoming.and_then(|incoming| {
+            let from = incoming.from;
+            let shift = incoming.shift;
+            let mut package = incoming.package?;
+            let sides = self.restore_sides(now, std::mem::take(&mut package.sides))?;
+            Some((from, shift, package, sides))
+        });
+        let Some((from, shift, package, sides)) = resumed else {
+            self.since = epoch;
+            self.shift = Shift::default();
+            self.events.push_back(ChannelsEvent::Begin(epoch));
+            return;
+        };
+        self.since = package.since;
+        self.shift = shift;
+        self.next_side = package.next_side;
+        self.tokens = package.tokens;
+        self.has_global_owner = package.has_global_owner;
+        self.sides = sides;
+        self.notes.push_back(Note::Resumed(from));
+        self.events.push_back(ChannelsEvent::Resume(epoch));
+        // Each edge hears of it before anything of its routes comes.
+        let edges: BTreeSet<NodeId> = self.sides.values().map(|side| side.edge).collect();
+        for edge in edges {
+            let announce = self.announcement();
+            self.post(epoch, Address::Node(edge), announce);
+        }
+    }
+
+    fn restore_sides(&self, now: Time, saved: Vec<SavedSide>) -> Option<BTreeMap<SideId, Side>> {
+        let mut sides = BTreeMap::new();
+        for side in saved {
+            let end = RouteEnd::restore(now, self.times, side.end)?;
+            let restored = Side {
+                edge: NodeId(side.edge),
+                number: side.number,
+                incarnation: side.incarnation,
+                token: side.token,
+                end,
+                keys: side.keys,
+            };
+            sides.insert(side.id, restored);
+        }
+        Some(sides)
+    }
+}

@@ -1,0 +1,78 @@
+//! How nodes end: in order, or not.
+
+use lagometer_gateway::nodes::Standing;
+use lagometer_units::Time;
+
+use crate::bus::MS;
+use crate::turns::work;
+
+use super::{CONNECT_AFTER, Part, Place, Stage};
+
+/// A node that is asked to end is gone after this: the server's loop waits as long.
+const ENDS_WITHIN: u64 = 4_000 * MS;
+
+impl Stage {
+    pub(super) fn is_owner(&self, place: &Place) -> bool {
+        let local = self.local(place);
+        match &place.part {
+            Some(Part::Channels(channels)) => {
+                matches!(channels.0.standing(local), Standing::Owns(_))
+            }
+            _ => false,
+        }
+    }
+
+    /// A node for channels is asked to end, as by SIGTERM.
+    pub(super) fn end(&mut self, node: usize, back_after: u64) {
+        let place = &mut self.places[node];
+        let local = Time::from_nanos(self.now + place.ahead);
+        if let Some(Part::Channels(channels)) = &mut place.part
+            && place.ending.is_none()
+        {
+            let owns = channels.0.standing(local) != Standing::StandsBy;
+            channels.0.end(local);
+            work(local, &mut channels.0, &mut channels.1);
+            let most = if owns { ENDS_WITHIN } else { 0 };
+            place.ending = Some((self.now + most, back_after));
+            let id = place.id;
+            self.send(node, id);
+        }
+        self.end_ended();
+    }
+
+    /// Nodes that have ended are no more, and others are to start in their places.
+    pub(super) fn end_ended(&mut self) {
+        for node in 0..self.places.len() {
+            let place = &self.places[node];
+            let Some((until, back_after)) = place.ending else {
+                continue;
+            };
+            let is_over = match &place.part {
+                Some(Part::Channels(channels)) => channels.0.is_over(),
+                _ => true,
+            };
+            if is_over || until <= self.now {
+                self.kill(node, back_after);
+            }
+        }
+    }
+
+    pub(super) fn kill(&mut self, node: usize, back_after: u64) {
+        let place = &mut self.places[node];
+        place.ending = None;
+        if place.part.is_none() {
+            return;
+        }
+        Self::count(&mut self.outcome, place.part.take());
+        self.bus.remove(place.id);
+        place.inbox.clear();
+        place.paused_until = 0;
+        place.starts_at = Some(self.now + back_after);
+        for peer in 0..self.peers.len() {
+            if self.peers[peer].at.is_some_and(|(edge, _)| edge == node) {
+                self.peers[peer].hang_up();
+                self.connects_at[peer] = self.now + CONNECT_AFTER;
+            }
+        }
+    }
+}
