@@ -237,6 +237,7 @@ impl ChannelsNode {
                 }
             }
             Content::StandsBy => self.on_stands_by(now, frame.from),
+            Content::Leaves => self.on_leaves(frame.from),
             _ => {}
         }
     }

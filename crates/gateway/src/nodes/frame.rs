@@ -52,6 +52,8 @@ pub(super) enum Content {
     Stale { newest: u64 },
     /// A node that stands by, to the owner.
     StandsBy,
+    /// A node that stood by and ends, to the owner.
+    Leaves,
     /// An owner that ends to the node that goes on, and back: the channels, and whether
     /// they were taken.
     Handover { data: Data },
@@ -145,6 +147,7 @@ impl Frame {
                 out.put_u64(*newest);
             }
             Content::StandsBy => out.put_u8(7),
+            Content::Leaves => out.put_u8(9),
             Content::Handover { data } => {
                 out.put_u8(8);
                 data.put(&mut out);
@@ -192,6 +195,7 @@ impl Frame {
                 newest: reader.u64()?,
             },
             7 => Content::StandsBy,
+            9 => Content::Leaves,
             8 => Content::Handover {
                 data: Data::read(&mut reader)?,
             },
@@ -270,6 +274,7 @@ mod tests {
                 since: 3,
             },
             Content::StandsBy,
+            Content::Leaves,
             Content::Handover { data: data.clone() },
             Content::Hello {
                 number: 3,
@@ -315,7 +320,7 @@ mod tests {
 
     #[test]
     fn a_length_that_nothing_could_have_takes_no_memory() {
-        let frame = &frames()[5];
+        let frame = &frames()[6];
         let mut bytes = frame.encode().to_vec();
         // The number of pieces, behind head, kind, token, both numbers and the flag.
         bytes[42..46].copy_from_slice(&u32::MAX.to_le_bytes());

@@ -5,7 +5,7 @@
 //! until they are acknowledged. The owner has done the last it ever does before it writes:
 //! so whoever takes the lease after it, with what it wrote, goes on where it stopped.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
 use bytes::Bytes;
 use lagometer_units::Time;
@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::core::{ConnKey, SideId};
 
+use super::NodeTimes;
 use super::bus::NodeId;
 use super::route::{RouteEnd, SavedEnd};
 
@@ -68,8 +69,12 @@ impl Package {
 pub(super) struct Outgoing {
     pub(super) to: NodeId,
     pub(super) end: RouteEnd,
-    /// How much crosses.
-    pub(super) bytes: usize,
+    /// Since when it waits for something of that node, or when something came last.
+    pub(super) answered_at: Time,
+    /// What crosses, once it is written.
+    pub(super) package: Bytes,
+    /// Who else stands by, if that node does not answer.
+    pub(super) others: VecDeque<NodeId>,
     /// When it gives up waiting.
     pub(super) until: Time,
 }
@@ -86,6 +91,20 @@ pub(super) struct Incoming {
     pub(super) shift: Shift,
     /// The channels were read back, and could go on here.
     pub(super) is_ready: bool,
+}
+
+impl Outgoing {
+    /// The node asked does not answer: another is asked. Returns whether there is one.
+    pub(super) fn ask_another(&mut self, now: Time, times: NodeTimes) -> bool {
+        let Some(other) = self.others.pop_front() else {
+            return false;
+        };
+        self.to = other;
+        self.end = RouteEnd::new(now, times);
+        self.answered_at = now;
+        self.end.push(now, &self.package, None);
+        true
+    }
 }
 
 impl Incoming {
@@ -142,7 +161,6 @@ impl Shift {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nodes::NodeTimes;
 
     #[test]
     fn what_is_handed_over_is_read_again_and_nothing_cut_short_longer_or_too_long_is() {

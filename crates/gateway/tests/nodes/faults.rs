@@ -12,6 +12,8 @@ pub(crate) enum Fault {
     End { node: usize, back_after: u64 },
     /// The node that owns the channels ends in order.
     EndOwner { back_after: u64 },
+    /// A node that stands by dies, if another does.
+    KillStandby { back_after: u64 },
     /// A node is cut off from the bus for so long.
     Cut { node: usize, lasting: u64 },
     /// The bus is gone for all.
@@ -58,13 +60,18 @@ pub(crate) fn impairments(number: usize) -> Impairments {
 }
 
 /// A schedule in which nothing happens but that owners end in order, one after the other,
-/// on a bus that repeats frames and is slow at times, or is not.
+/// at times just when a node that stands by has died, on a bus that repeats frames and is
+/// slow at times, or is not.
 pub(crate) fn planned_ends(random: &mut Random) -> Vec<(u64, Fault)> {
     let impairments = if random.happens(500) { 0 } else { 4 };
     let mut schedule = vec![(0, Fault::Impairments(impairments))];
     let mut at = FROM + random.within(0, 2_000 * MS);
     while at < UNTIL {
         let back_after = random.within(10 * MS, 2_000 * MS);
+        if random.happens(300) {
+            let before = at - random.within(MS, 1_000 * MS);
+            schedule.push((before, Fault::KillStandby { back_after }));
+        }
         schedule.push((at, Fault::EndOwner { back_after }));
         at += random.within(5_000 * MS, 9_000 * MS);
     }

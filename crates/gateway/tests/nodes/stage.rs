@@ -303,6 +303,12 @@ impl Stage {
                     self.end(node, back_after);
                 }
             }
+            Fault::KillStandby { back_after } => {
+                let standbys = self.standbys();
+                if let [node, _, ..] = standbys[..] {
+                    self.kill(node, back_after);
+                }
+            }
             Fault::Cut { node, lasting } => {
                 let id = self.places[node].id;
                 self.bus.cut(self.now, id, self.now + lasting);

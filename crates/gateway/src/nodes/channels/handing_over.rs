@@ -1,7 +1,9 @@
 //! How an owner that ends hands the channels over, and how a node that stands by takes them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use bytes::Bytes;
 use lagometer_units::Time;
 
 use crate::core::SideId;
@@ -25,13 +27,23 @@ impl ChannelsNode {
             return;
         }
         self.look_at_lease(now);
-        let to = self.in_touch(now).next();
-        match (self.standing, to) {
+        if let (Standing::StandsBy, Some((owner, epoch))) = (self.standing, self.lease.holder()) {
+            self.post(epoch, Address::Node(owner), Content::Leaves);
+        }
+        let mut others: VecDeque<NodeId> = self.in_touch(now).collect();
+        // Who said so last is most likely there still.
+        let standbys = &self.standbys;
+        others
+            .make_contiguous()
+            .sort_by_key(|node| Reverse(standbys.get(node).copied()));
+        match (self.standing, others.pop_front()) {
             (Standing::Owns(_), Some(to)) => {
                 self.outgoing = Some(Outgoing {
                     to,
                     end: RouteEnd::new(now, self.times),
-                    bytes: 0,
+                    answered_at: now,
+                    package: Bytes::new(),
+                    others,
                     until: now + self.times.handover,
                 });
                 self.events.push_back(ChannelsEvent::HandOver);
@@ -87,8 +99,8 @@ impl ChannelsNode {
         });
         match package.and_then(|package| package.encode()) {
             Some(bytes) => {
-                outgoing.bytes = bytes.len();
                 outgoing.end.push(now, &bytes, None);
+                outgoing.package = bytes;
             }
             None => {
                 self.not_handed_over(now, "they cannot be written, or there is too much of them");
@@ -198,6 +210,7 @@ impl ChannelsNode {
         let Some(outgoing) = self.outgoing.as_mut().filter(|it| it.to == from) else {
             return;
         };
+        outgoing.answered_at = now;
         let mut messages = Vec::new();
         if outgoing.end.take(now, data, &mut messages).is_err() {
             self.not_handed_over(now, "the node that stands by speaks nonsense");
@@ -205,13 +218,17 @@ impl ChannelsNode {
         }
         match messages.first() {
             Some(answer) if is_taken(answer) => {
-                let (node, bytes) = (from, outgoing.bytes);
+                let (node, bytes) = (from, outgoing.package.len());
                 self.notes.push_back(Note::HandedOver { node, bytes });
                 self.give_up(now, Some(from));
             }
             Some(_) => self.not_handed_over(now, "the node that stands by cannot read them"),
             None => {}
         }
+    }
+
+    pub(super) fn on_leaves(&mut self, node: NodeId) {
+        self.standbys.remove(&node);
     }
 
     pub(super) fn not_handed_over(&mut self, now: Time, why: &'static str) {
@@ -227,10 +244,14 @@ impl ChannelsNode {
 
     /// Sends what is due of a handover.
     pub(super) fn drive_handover(&mut self, now: Time) {
-        let standing = self.standing;
+        let (standing, times) = (self.standing, self.times);
         if let (Some(outgoing), Standing::Owns(epoch) | Standing::Rests(epoch)) =
             (&mut self.outgoing, standing)
         {
+            let is_silent = now.since(outgoing.answered_at) >= times.heartbeat;
+            if is_silent && outgoing.until > now {
+                outgoing.ask_another(now, times);
+            }
             let to = outgoing.to;
             if outgoing.until <= now {
                 self.not_handed_over(now, "the node that stands by does not answer in time");

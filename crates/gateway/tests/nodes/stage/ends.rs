@@ -22,6 +22,22 @@ impl Stage {
         }
     }
 
+    /// The places of nodes that stand by and could take over.
+    pub(super) fn standbys(&self) -> Vec<usize> {
+        let stands_by = |place: &Place| match &place.part {
+            Some(Part::Channels(channels)) => {
+                let (node, local) = (&channels.0, self.local(place));
+                place.ending.is_none()
+                    && node.standing(local) == Standing::StandsBy
+                    && node.is_ready(local)
+            }
+            _ => false,
+        };
+        (0..self.places.len())
+            .filter(|&node| stands_by(&self.places[node]))
+            .collect()
+    }
+
     /// A node for channels is asked to end, as by SIGTERM.
     pub(super) fn end(&mut self, node: usize, back_after: u64) {
         let place = &mut self.places[node];
