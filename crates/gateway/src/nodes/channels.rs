@@ -214,6 +214,11 @@ impl ChannelsNode {
                 self.on_handover(now, frame.from, frame.epoch, data);
                 return;
             }
+            // One that hands the channels over wants to know at once.
+            Content::Leaves => {
+                self.on_leaves(now, frame.from);
+                return;
+            }
             Content::Stale { newest } => {
                 self.lease.raise(now, newest);
                 return;
@@ -237,7 +242,6 @@ impl ChannelsNode {
                 }
             }
             Content::StandsBy => self.on_stands_by(now, frame.from),
-            Content::Leaves => self.on_leaves(frame.from),
             _ => {}
         }
     }

@@ -12,6 +12,7 @@
 //! epoch is for: it grows with each change of holder, and nobody takes a frame of an older
 //! one.
 
+mod asked;
 mod entry;
 
 use bytes::Bytes;
@@ -21,6 +22,7 @@ use super::NodeTimes;
 use super::bus::{NodeId, Note};
 use super::frame::PROTOCOL;
 
+use asked::{Asked, Giving, Take};
 use entry::Entry;
 
 /// Something to be done with the entry.
@@ -81,33 +83,6 @@ enum State {
     },
 }
 
-/// What is asked for, and when it was.
-#[derive(Clone, Copy, Debug)]
-enum Asked {
-    Read,
-    Take(Take),
-    Renew,
-}
-
-/// To be the holder.
-#[derive(Clone, Copy, Debug)]
-struct Take {
-    /// In the place of the entry of this revision, or of none.
-    revision: Option<u64>,
-    /// In this epoch.
-    epoch: u64,
-    /// Whose entry that is, and of which epoch.
-    from: Option<(NodeId, u64)>,
-}
-
-/// A lease that is given up once it is known how the entry stands.
-#[derive(Clone, Copy, Debug)]
-struct Giving {
-    epoch: u64,
-    revision: u64,
-    successor: Option<NodeId>,
-}
-
 /// The lease as one node has it.
 #[derive(Debug)]
 pub struct Lease {
@@ -121,6 +96,8 @@ pub struct Lease {
     ask_at: Time,
     /// What to ask for then, where it is not the usual.
     take: Option<Take>,
+    /// The first of its attempts to take it of which nobody knows whether it was written.
+    unanswered: Option<Take>,
     /// Whose it was when it was last read, and in which epoch.
     holder: Option<(NodeId, u64)>,
     /// Whose entry was replaced when this node became the holder, and of which epoch.
@@ -154,6 +131,7 @@ impl Lease {
             task: None,
             ask_at: now,
             take: None,
+            unanswered: None,
             holder: None,
             predecessor: None,
             giving: None,
@@ -227,6 +205,14 @@ impl Lease {
     #[must_use]
     pub fn newest(&self) -> u64 {
         self.newest
+    }
+
+    /// Whether others have had it since this epoch, as far as this node knows. One that may
+    /// have been the next itself, and does not know yet, does not count.
+    #[must_use]
+    pub fn is_past(&self, epoch: u64) -> bool {
+        let may_be_next = |take: Take| take.from.is_some_and(|(_, of)| of == epoch);
+        epoch < self.newest && !self.unanswered.is_some_and(may_be_next)
     }
 
     /// The holder is about to give it up: until then it is read twenty times as often.
@@ -345,7 +331,7 @@ impl Lease {
             self.give_up(now);
             return;
         }
-        let is_hurried = now < self.hurries_until;
+        let is_hurried = now < self.hurries_until && matches!(self.state, State::StandsBy { .. });
         self.ask_at = asked_at + self.times.renew / if is_hurried { 20 } else { 1 };
         if !matches!(answer, LeaseAnswer::Failed(_)) {
             self.has_failed = false;
@@ -356,6 +342,9 @@ impl Lease {
                 if !std::mem::replace(&mut self.has_failed, true) {
                     self.notes.push(Note::LeaseFailed(why));
                 }
+                if let Asked::Take(take) = asked {
+                    self.unanswered.get_or_insert(take);
+                }
                 // Nobody knows how long the holder could not renew it either.
                 if let State::StandsBy { seen } = &mut self.state {
                     *seen = None;
@@ -364,6 +353,7 @@ impl Lease {
             }
             (Asked::Take(take), LeaseAnswer::Written(revision)) => {
                 self.is_doubted = false;
+                self.unanswered = None;
                 self.predecessor = take.from;
                 self.state = State::Holds {
                     epoch: take.epoch,
@@ -418,10 +408,21 @@ impl Lease {
                 _ => self.state = State::StandsBy { seen: None },
             }
         }
+        let epoch = self.newest + 1;
+        if let Some((from, revision)) = self.own_unanswered(of_holder) {
+            // Its own entry, in which it has not acted: nobody had the channels in between.
+            let revision = Some(revision);
+            self.take = Some(Take {
+                revision,
+                epoch,
+                from,
+            });
+            self.ask_at = now;
+            return;
+        }
         let State::StandsBy { seen } = &mut self.state else {
             return;
         };
-        let epoch = self.newest + 1;
         let Some((entry, revision)) = read else {
             self.take = Some(Take {
                 revision: None,
@@ -450,6 +451,22 @@ impl Lease {
             });
             self.ask_at = now;
         }
+    }
+
+    /// Of the entry that was read, if an attempt to take it wrote it whose answer was lost:
+    /// whose the one before was, and its revision. If it did not, that is known now.
+    fn own_unanswered(
+        &mut self,
+        read: Option<(Entry, u64)>,
+    ) -> Option<(Option<(NodeId, u64)>, u64)> {
+        let first = self.unanswered?;
+        let written = read.filter(|(entry, _)| {
+            entry.node == self.node && entry.epoch >= first.epoch && !entry.is_free
+        });
+        if written.is_none() {
+            self.unanswered = None;
+        }
+        Some((first.from, written?.1))
     }
 
     fn entry(&self, epoch: u64) -> Entry {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use lagometer_gateway::nodes::{
-    BusEvent, ChannelsEvent, ChannelsNode, NodeId, NodeTimes, Note, Standing,
+    BusEvent, ChannelsEvent, ChannelsNode, LeaseRequest, NodeId, NodeTimes, Note, Standing,
 };
 use lagometer_units::Time;
 
@@ -28,6 +28,8 @@ struct Pair {
     /// Whether the other can read it back.
     can_read: bool,
     read: Vec<Bytes>,
+    /// Whether the other is cut off the moment that it asks to be the owner.
+    is_cut_at_take: bool,
     /// What each was to do with its channels, and said.
     events: [Vec<ChannelsEvent>; 2],
     notes: [Vec<Note>; 2],
@@ -50,6 +52,7 @@ impl Pair {
             written,
             can_read,
             read: Vec::new(),
+            is_cut_at_take: false,
             events: Default::default(),
             notes: Default::default(),
         };
@@ -119,7 +122,11 @@ impl Pair {
             self.bus.publish(self.now, NODES[index], to, &frame);
         }
         while let Some(task) = node.poll_task() {
+            let takes = index == 1 && matches!(task.request, LeaseRequest::Update(..));
             self.bus.ask(self.now, NODES[index], task);
+            if takes && std::mem::take(&mut self.is_cut_at_take) {
+                self.bus.cut(self.now, NODES[1], self.now + 100 * MS);
+            }
         }
         while let Some(note) = node.poll_note() {
             self.notes[index].push(note);
@@ -166,7 +173,7 @@ fn who_stands_by_goes_on_with_the_channels_and_their_clock_at_once() {
 #[test]
 fn channels_that_the_other_node_cannot_read_are_lost_and_the_lease_is_given_up() {
     let mut pair = Pair::new(Some(vec![1, 2, 3]), false);
-    pair.are_lost_within(1_200, "cannot read");
+    pair.are_lost_within(1_200, "can read them");
 }
 
 #[test]
@@ -196,4 +203,15 @@ fn an_owner_that_dies_once_it_has_handed_over_is_succeeded_with_its_channels() {
     pair.nodes[0] = ChannelsNode::new(pair.local(0), NodeId(9), NodeTimes::default());
     pair.pass(4_500);
     assert_eq!(pair.events[1].last(), Some(&ChannelsEvent::Resume(2)));
+}
+
+/// The store writes that the other owns the channels, and its answer is lost.
+#[test]
+fn a_successor_that_does_not_hear_that_it_owns_the_channels_goes_on_with_them_all_the_same() {
+    let mut pair = Pair::new(Some(vec![1, 2, 3]), true);
+    pair.is_cut_at_take = true;
+    pair.end();
+    pair.pass(4_000);
+    assert!(!pair.is_cut_at_take);
+    assert_eq!(pair.events[1].last(), Some(&ChannelsEvent::Resume(3)));
 }

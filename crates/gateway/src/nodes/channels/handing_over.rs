@@ -113,7 +113,9 @@ impl ChannelsNode {
         if let Some(incoming) = &mut self.incoming {
             incoming.answer(now, is_sound);
             if is_sound {
-                self.lease.hurry(now, now + self.times.handover);
+                // Should the owner die before it gives the lease up, that runs out.
+                let until = now + self.times.handover + self.times.lease;
+                self.lease.hurry(now, until);
             }
         }
     }
@@ -195,12 +197,12 @@ impl ChannelsNode {
             return;
         }
         for message in messages {
-            let Some(package) = Package::decode(&message) else {
+            let Some(mut package) = Package::decode(&message) else {
                 incoming.answer(now, false);
                 continue;
             };
             incoming.shift = Shift::new(now, package.channels_at);
-            let channels = package.channels.clone();
+            let channels = std::mem::take(&mut package.channels);
             incoming.package = Some(package);
             self.events.push_back(ChannelsEvent::Replica(channels));
         }
@@ -212,23 +214,38 @@ impl ChannelsNode {
         };
         outgoing.answered_at = now;
         let mut messages = Vec::new();
-        if outgoing.end.take(now, data, &mut messages).is_err() {
-            self.not_handed_over(now, "the node that stands by speaks nonsense");
-            return;
-        }
+        let is_nonsense = outgoing.end.take(now, data, &mut messages).is_err();
         match messages.first() {
-            Some(answer) if is_taken(answer) => {
+            Some(answer) if !is_nonsense && is_taken(answer) => {
                 let (node, bytes) = (from, outgoing.package.len());
                 self.notes.push_back(Note::HandedOver { node, bytes });
                 self.give_up(now, Some(from));
             }
-            Some(_) => self.not_handed_over(now, "the node that stands by cannot read them"),
-            None => {}
+            None if !is_nonsense => {}
+            // Others may have other settings.
+            _ => self.ask_another(now, "no node that stands by can read them"),
         }
     }
 
-    pub(super) fn on_leaves(&mut self, node: NodeId) {
+    /// Another node ends that stood by.
+    pub(super) fn on_leaves(&mut self, now: Time, node: NodeId) {
         self.standbys.remove(&node);
+        let Some(outgoing) = &mut self.outgoing else {
+            return;
+        };
+        outgoing.others.retain(|other| *other != node);
+        if outgoing.to == node && !outgoing.package.is_empty() {
+            self.ask_another(now, "the node that stood by has ended");
+        }
+    }
+
+    /// The node asked does not take them: the next is asked, if there is one.
+    fn ask_another(&mut self, now: Time, why: &'static str) {
+        let times = self.times;
+        let outgoing = self.outgoing.as_mut();
+        if !outgoing.is_some_and(|outgoing| outgoing.ask_another(now, times)) {
+            self.not_handed_over(now, why);
+        }
     }
 
     pub(super) fn not_handed_over(&mut self, now: Time, why: &'static str) {
@@ -263,8 +280,9 @@ impl ChannelsNode {
             }
         }
         // One of an owner that others have succeeded is of no use.
-        let newest = self.lease.newest();
-        self.incoming.take_if(|incoming| incoming.epoch < newest);
+        let lease = &self.lease;
+        self.incoming
+            .take_if(|incoming| lease.is_past(incoming.epoch));
         if let Some(incoming) = &mut self.incoming
             && let Some(end) = &mut incoming.end
         {
