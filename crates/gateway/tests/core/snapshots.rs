@@ -67,7 +67,15 @@ fn bytes_that_were_changed_are_refused_or_are_channels_that_go_on() {
         }
         match ChannelManager::restore(settings.clone(), &bytes) {
             Err(_) => refused += 1,
-            Ok(channels) => channels.check_invariants().expect("sound channels"),
+            Ok(mut channels) => {
+                channels.check_invariants().expect("sound channels");
+                for _ in 0..20 {
+                    if let Some(at) = channels.next_deadline() {
+                        channels.handle_deadline(at);
+                    }
+                }
+                channels.snapshot().expect("channels that go on");
+            }
         }
     }
     assert!(refused > 1_000, "{refused}");
