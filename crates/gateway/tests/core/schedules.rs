@@ -15,7 +15,7 @@ use prost::Message;
 use crate::spatial::{make_entity, row_of_four, walk};
 use crate::world::{GLOBAL, Who, World, any, data, types};
 
-const CHAT: &str = "chatpb.ChatChannelData";
+pub(crate) const CHAT: &str = "chatpb.ChatChannelData";
 
 /// Numbers from a seed.
 pub(crate) struct Draw(pub(crate) SplitMix64);
@@ -50,6 +50,19 @@ struct Reader {
     skip_self: bool,
 }
 
+/// A world whose GLOBAL is a chat, and the server that owns it.
+pub(crate) fn chat() -> (World, Who) {
+    let mut world = World::new();
+    let master = world.server();
+    let message = CreateChannelMessage {
+        channel_type: 1,
+        data: Some(any(CHAT, &ChatChannelData::default())),
+        ..CreateChannelMessage::default()
+    };
+    world.create_with(master, &message);
+    (world, master)
+}
+
 /// A chat of several writers, subscribers of all sorts who come, change their
 /// minds and go.
 struct Chat {
@@ -62,14 +75,7 @@ struct Chat {
 
 impl Chat {
     fn new(seed: u64) -> Self {
-        let mut world = World::new();
-        let master = world.server();
-        let message = CreateChannelMessage {
-            channel_type: 1,
-            data: Some(any(CHAT, &ChatChannelData::default())),
-            ..CreateChannelMessage::default()
-        };
-        world.create_with(master, &message);
+        let (mut world, master) = chat();
         world.forget_all();
         world.unsubscribe(master, GLOBAL);
         world.forget_all();

@@ -2,24 +2,14 @@
 //! read them back do the same is what [`twins`](crate::twins) shows in all tests.
 
 use lagometer_gateway::core::{ChannelManager, ChannelSettings, Grid, Peer, SnapshotError};
-use lagometer_protocol::messages::channeldpb::CreateChannelMessage;
 use lagometer_protocol::messages::chatpb::{ChatChannelData, ChatMessage};
 
-use crate::schedules::Draw;
-use crate::world::{GLOBAL, World, any, every, writing};
-
-const CHAT: &str = "chatpb.ChatChannelData";
+use crate::schedules::{CHAT, Draw, chat};
+use crate::world::{GLOBAL, World, every, writing};
 
 /// A world with some of everything under way.
 fn busy() -> World {
-    let mut world = World::new();
-    let master = world.server();
-    let message = CreateChannelMessage {
-        channel_type: 1,
-        data: Some(any(CHAT, &ChatChannelData::default())),
-        ..CreateChannelMessage::default()
-    };
-    world.create_with(master, &message);
+    let (mut world, _) = chat();
     let players: Vec<_> = (0..4).map(|_| world.join(Peer::Client)).collect();
     for (player, interval) in players.iter().zip([20, 50, 500, 900]) {
         world.subscribe(*player, GLOBAL, every(interval));

@@ -56,8 +56,8 @@ pub(crate) fn beyond(metric: Metric, lane: &Lane, limit: f64) -> Option<Differen
 }
 
 /// What a budget on a figure of a distribution is judged by beside its own draws, at so
-/// many milliseconds, or frames of a rollback: a figure that adds up what is bad in each unit of play, and the
-/// limit of it that says the same.
+/// many milliseconds, or frames of a rollback: a figure that adds up what is bad in each
+/// unit of play, and the limit of it that says the same.
 pub(crate) fn judged_by(metric: Metric, limit_ms: u32) -> Option<(Metric, f64)> {
     let share = || Some(f64::from(metric.quantile_per_mille()?) / 1000.0);
     match metric {
