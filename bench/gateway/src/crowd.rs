@@ -375,10 +375,11 @@ impl Crowd {
             put_state(&mut self.update, id as u32, stamp, number);
         }
         if let Some((_, outbox)) = self.swarm.member(member) {
-            match self.plan.mode {
-                Mode::Client => outbox.update(channel, TYPE_URL, &self.update)?,
-                Mode::Server => outbox.message_owner(channel, USER_MESSAGE, &USER_PAYLOAD)?,
-            }
+            let sent = match self.plan.mode {
+                Mode::Client => outbox.update(channel, TYPE_URL, &self.update),
+                Mode::Server => outbox.message_owner(channel, USER_MESSAGE, &USER_PAYLOAD),
+            };
+            self.shared.note_sent(sent)?;
         }
         self.swarm.flush(member);
         Ok(())
@@ -399,7 +400,8 @@ impl Crowd {
                 put_state(&mut self.update, id as u32, stamp, number);
                 if self.update.len() > UPDATE_BYTES || id == members {
                     if let Some((_, outbox)) = self.swarm.member(self.server) {
-                        outbox.update(channel, TYPE_URL, &self.update)?;
+                        let sent = outbox.update(channel, TYPE_URL, &self.update);
+                        self.shared.note_sent(sent)?;
                     }
                     self.update.clear();
                 }

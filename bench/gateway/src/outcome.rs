@@ -142,6 +142,7 @@ impl Outcome {
             (seen.missing > 0, "states missing"),
             (seen.lost_connections > 0, "connections lost"),
             (tally.malformed > 0, "data malformed"),
+            (tally.unsent > 0, "the gateway read too slowly"),
             (generator_late_ms.p99 > LATE_MS, "the generator late itself"),
         ]
         .into_iter()

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Instant;
 
-use lagometer_client::{Event, Handler, Outbox};
+use lagometer_client::{Event, Handler, Outbox, SendError};
 use lagometer_protocol::FromGateway;
 
 use crate::states::{EXACT, for_each_state};
@@ -21,6 +21,17 @@ pub(crate) struct Shared {
     pub(crate) tally: RefCell<Tally>,
     /// When the run began; stamps count from here.
     pub(crate) origin: Instant,
+}
+
+impl Shared {
+    /// What finds no room to wait in is counted, and is no reason to end the run.
+    pub(crate) fn note_sent(&self, sent: Result<(), SendError>) -> Result<(), SendError> {
+        if matches!(sent, Err(SendError::Full { .. })) {
+            self.tally.borrow_mut().unsent += 1;
+            return Ok(());
+        }
+        sent
+    }
 }
 
 /// How far a connection has come.

@@ -28,6 +28,8 @@ pub(crate) struct Tally {
     pub(crate) user_messages: u64,
     /// Channel data that was none.
     pub(crate) malformed: u64,
+    /// What could not be sent, for as much as may wait did already: the gateway did not read.
+    pub(crate) unsent: u64,
 }
 
 /// A distribution in milliseconds.
@@ -55,6 +57,7 @@ impl Default for Tally {
             late_us: microseconds(),
             user_messages: 0,
             malformed: 0,
+            unsent: 0,
         }
     }
 }
