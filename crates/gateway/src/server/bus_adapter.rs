@@ -84,12 +84,14 @@ pub(super) struct Mail {
 }
 
 impl BusAdapter {
-    /// Carries what the sides have for each other, until neither has more.
-    /// Returns the connections that were let in by it, in order.
+    /// Carries what the sides have for each other, until neither has more: to channels
+    /// that are here at `channels_at`, which may be before `now`, and not before they were
+    /// last told. Returns the connections that were let in by it, in order.
     #[must_use]
     pub(super) fn exchange(
         &mut self,
         now: Time,
+        channels_at: Time,
         connections: &mut ConnectionManager,
     ) -> Vec<ConnKey> {
         let mut let_in = Vec::new();
@@ -108,10 +110,10 @@ impl BusAdapter {
             Self::Here(channels, _) => loop {
                 let mut moved = false;
                 while let Some(message) = connections.poll_bus() {
-                    channels.handle(now, SideId(0), message);
+                    channels.handle(channels_at, SideId(0), message);
                     moved = true;
                 }
-                channels.settle(now);
+                channels.settle(channels_at);
                 while let Some((_, message)) = channels.poll_bus() {
                     deliver(connections, message);
                     moved = true;
@@ -204,7 +206,10 @@ impl BusAdapter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::ConnectionSettings;
+    use crate::core::{ConnectionSettings, Peer};
+    use crate::server::channel_loop::tests::{first_messages, frame, update};
+    use crate::server::clock::Clock;
+    use crate::server::config::FileConfig;
     use crate::server::mailbox::Capacity;
     use crate::server::poller::{Poller, waker};
 
@@ -230,7 +235,11 @@ mod tests {
         // A channel loop that sleeps before a full inbox: this loop turns and
         // turns, and gets nothing done.
         for _ in 0..3 {
-            assert!(adapter.exchange(Time::ZERO, &mut connections).is_empty());
+            assert!(
+                adapter
+                    .exchange(Time::ZERO, Time::ZERO, &mut connections)
+                    .is_empty()
+            );
             assert_eq!(adapter.returned_probe(), 0);
         }
         let mut arrived = VecDeque::new();
@@ -240,7 +249,43 @@ mod tests {
             other => panic!("{other:?}"),
         });
         from_channels.offer(&mut back.collect(), &waker);
-        assert!(adapter.exchange(Time::ZERO, &mut connections).is_empty());
+        assert!(
+            adapter
+                .exchange(Time::ZERO, Time::ZERO, &mut connections)
+                .is_empty()
+        );
         assert_eq!(adapter.returned_probe(), 7);
+    }
+
+    /// Whether an update goes out at once that is found 5 ms after a tick, and of which the
+    /// channels are told as of then.
+    fn goes_out_at_once(channels_at: Time) -> bool {
+        let config = FileConfig::parse("test", "dev = true").unwrap();
+        let config = config.resolve(1).unwrap();
+        let waker = waker(&Poller::new().unwrap(), 0).unwrap();
+        let worker = ChannelWorker::new(&config, Clock::start(), &waker);
+        let mut adapter = BusAdapter::Here(Box::new(worker), 0);
+        let mut connections = ConnectionManager::new(ConnectionSettings::default());
+        let server = connections.open(Time::ZERO, Peer::Server, None).unwrap();
+        let began = Time::from_secs(1);
+        for (of_type, body) in first_messages(20) {
+            connections.receive(began, server, &frame(of_type, &body));
+            let _ = adapter.exchange(began, began, &mut connections);
+        }
+        // The whole state has gone out.
+        let looked = Time::from_millis(1_090);
+        adapter.handle_deadline(looked);
+        let _ = adapter.exchange(looked, looked, &mut connections);
+        assert_eq!(adapter.next_deadline(), None);
+        let found = Time::from_millis(1_105);
+        connections.receive(found, server, &frame(8, &update()));
+        let _ = adapter.exchange(found, channels_at, &mut connections);
+        adapter.next_deadline().is_some_and(|due| due <= found)
+    }
+
+    #[test]
+    fn what_may_have_come_before_a_tick_that_has_passed_goes_out_with_that() {
+        assert!(goes_out_at_once(Time::from_millis(1_090)));
+        assert!(!goes_out_at_once(Time::from_millis(1_105)));
     }
 }

@@ -123,7 +123,7 @@ fn tick(worker: &mut ChannelWorker, exchange: &mut Mailboxes, now: Time) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::cell::Cell;
 
     use lagometer_protocol::any::type_url;
@@ -180,21 +180,7 @@ mod tests {
                 server,
                 now: Cell::new(Time::from_secs(1)),
             };
-            let login = AuthMessage {
-                player_identifier_token: "server".into(),
-                login_token: "secret".into(),
-            };
-            let global = CreateChannelMessage {
-                channel_type: 1,
-                data: Some(chat("before")),
-                sub_options: Some(ChannelSubscriptionOptions {
-                    fan_out_interval_ms: Some(5),
-                    skip_self_update_fan_out: Some(false),
-                    ..ChannelSubscriptionOptions::default()
-                }),
-                ..CreateChannelMessage::default()
-            };
-            for (of_type, body) in [(1, login.encode_to_vec()), (3, global.encode_to_vec())] {
+            for (of_type, body) in first_messages(5) {
                 game.send(of_type, &body);
             }
             // The whole state is sent, and a window begins.
@@ -206,14 +192,7 @@ mod tests {
 
         /// The posts that a message of the server's becomes.
         fn posts(&mut self, of_type: u32, body: &[u8]) -> Vec<Posted> {
-            let mut builder = FrameBuilder::new();
-            let message = MessagePack {
-                msg_type: of_type,
-                body,
-                ..MessagePack::default()
-            };
-            builder.push(&message).unwrap();
-            let frame = builder.finish().unwrap().to_vec();
+            let frame = frame(of_type, body);
             self.side.receive(self.now.get(), self.server, &frame);
             std::iter::from_fn(|| self.side.poll_bus())
                 .map(|message| Posted::Message(SideId(0), message))
@@ -247,6 +226,38 @@ mod tests {
         }
     }
 
+    /// What a server says first, by type: it logs in, and owns GLOBAL with data, of which it
+    /// is sent what changes at this interval.
+    pub(in crate::server) fn first_messages(fan_out_interval_ms: u32) -> [(u32, Vec<u8>); 2] {
+        let login = AuthMessage {
+            player_identifier_token: "server".into(),
+            login_token: "secret".into(),
+        };
+        let global = CreateChannelMessage {
+            channel_type: 1,
+            data: Some(chat("before")),
+            sub_options: Some(ChannelSubscriptionOptions {
+                fan_out_interval_ms: Some(fan_out_interval_ms),
+                skip_self_update_fan_out: Some(false),
+                ..ChannelSubscriptionOptions::default()
+            }),
+            ..CreateChannelMessage::default()
+        };
+        [(1, login.encode_to_vec()), (3, global.encode_to_vec())]
+    }
+
+    /// A frame of one message.
+    pub(in crate::server) fn frame(of_type: u32, body: &[u8]) -> Vec<u8> {
+        let mut builder = FrameBuilder::new();
+        let message = MessagePack {
+            msg_type: of_type,
+            body,
+            ..MessagePack::default()
+        };
+        builder.push(&message).unwrap();
+        builder.finish().unwrap().to_vec()
+    }
+
     fn chat(content: &str) -> Any {
         let data = ChatChannelData {
             chat_messages: vec![ChatMessage {
@@ -261,7 +272,7 @@ mod tests {
     }
 
     /// An update of GLOBAL.
-    fn update() -> Vec<u8> {
+    pub(in crate::server) fn update() -> Vec<u8> {
         let update = ChannelDataUpdateMessage {
             data: Some(chat("after")),
             context_conn_id: 0,

@@ -125,6 +125,8 @@ pub(super) struct ConnectionLoop {
     drain: Option<Drain>,
     /// When the last turn began.
     turned_at: Time,
+    /// The time that the channels are told with what comes to them now.
+    channels_at: Time,
     /// The shortest tick that channels have.
     tick: Duration,
     buffer: Vec<u8>,
@@ -188,6 +190,7 @@ impl ConnectionLoop {
             accept_again_at: None,
             drain: None,
             turned_at: Time::ZERO,
+            channels_at: Time::ZERO,
             buffer: vec![0; READ_BUFFER_BYTES],
             scratch: Vec::new(),
             probed: 0,
@@ -206,8 +209,12 @@ impl ConnectionLoop {
         }
         self.open_client_listeners_if_owned()?;
         loop {
-            self.wait(&mut events)?;
+            let is_in_time = self.wait(&mut events)?;
             let now = self.shared.clock.now();
+            // What is found after writing to many may have come at any time since the
+            // loop last looked: a tick that was due meanwhile is its tick. Where writing
+            // takes longer than ticks are apart, it would else miss every second one.
+            self.channels_at = if is_in_time { now } else { self.turned_at };
             self.turned_at = now;
             if self.turn(now, &events)? {
                 // Whoever is left goes now, and what was recorded is kept.
@@ -221,14 +228,17 @@ impl ConnectionLoop {
         }
     }
 
-    /// Waits for whatever comes first.
-    fn wait(&mut self, events: &mut Events) -> Result<(), Errno> {
+    /// Waits for whatever comes first. Returns whether it has come since the last tick, as
+    /// far as that is known.
+    fn wait(&mut self, events: &mut Events) -> Result<bool, Errno> {
         if self.bus.is_full() {
             self.waker.notifier().wait(CHANNELS_BUSY)?;
-            return self.poller.wait(Some(Duration::ZERO), events);
+            self.poller.wait(Some(Duration::ZERO), events)?;
+            return Ok(false);
         }
         if self.has_unread() || self.side.has_more_to_do() {
-            return self.poller.wait(Some(Duration::ZERO), events);
+            self.poller.wait(Some(Duration::ZERO), events)?;
+            return Ok(false);
         }
         let due = [
             self.side.next_deadline(),
@@ -251,7 +261,14 @@ impl ConnectionLoop {
             self.waker.notifier().wait(rest)?;
             now = self.shared.clock.now();
         }
-        self.poller.wait(due.map(|due| due.since(now)), events)
+        if self.turned_at.round_up_to(self.tick) <= now {
+            self.poller.wait(Some(Duration::ZERO), events)?;
+            if events.iter().next().is_some() {
+                return Ok(false);
+            }
+        }
+        self.poller.wait(due.map(|due| due.since(now)), events)?;
+        Ok(true)
     }
 
     /// How long what arrives is let gather.
@@ -297,6 +314,7 @@ impl ConnectionLoop {
             self.bus.send_probe(asked);
         }
         self.exchange(now);
+        self.channels_at = now;
         self.side.handle_deadline(now);
         self.bus.handle_deadline(now);
         self.exchange(now);
@@ -314,7 +332,7 @@ impl ConnectionLoop {
     /// Carries messages to the channels and back. Who is let in by them has a
     /// place from then on that is given to nobody else.
     fn exchange(&mut self, now: Time) {
-        for key in self.bus.exchange(now, &mut self.side) {
+        for key in self.bus.exchange(now, self.channels_at, &mut self.side) {
             self.note_login(now, key);
         }
     }

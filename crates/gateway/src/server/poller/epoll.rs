@@ -18,8 +18,9 @@ const ENDED: EventFlags = EventFlags::RDHUP
     .union(EventFlags::HUP)
     .union(EventFlags::ERR);
 
-/// How many events one wait takes at most.
-const AT_ONCE: usize = 512;
+/// How many events one wait takes at most: those of all connections that one thread may
+/// serve in a tick, for what came before a tick belongs into its windows.
+const AT_ONCE: usize = 4096;
 
 /// A set of files that are watched. What is not read now is reported again, save of
 /// those that are watched for [`Interest::Edges`].
