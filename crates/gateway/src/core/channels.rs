@@ -120,6 +120,12 @@ impl ChannelManager {
         };
     }
 
+    /// What the calendar shows at the zero of the clock that times are of, nanoseconds since
+    /// 1970: for whoever goes on with channels of another node, which has another calendar.
+    pub fn set_unix_ns_at_zero(&mut self, unix_ns: i64) {
+        self.tables.settings.unix_ns_at_zero = unix_ns;
+    }
+
     /// Takes a message of a connection manager.
     pub fn handle(&mut self, now: Time, from: SideId, message: ToChannels) {
         if self.tables.out.add_side(from) {

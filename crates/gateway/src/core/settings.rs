@@ -20,6 +20,7 @@ use std::time::Duration;
 use lagometer_protocol::merge::MergeLimits;
 use lagometer_protocol::schema::Schema;
 use lagometer_protocol::{Compression, FrameLimits};
+use serde::{Deserialize, Serialize};
 
 /// Settings of a connection manager.
 #[derive(Clone, Debug)]
@@ -276,7 +277,7 @@ pub struct ChannelSettings {
 }
 
 /// How connections get their numbers.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ConnNumbers {
     /// 1, 2, 3: what games in development are told apart by.
     Counted,

@@ -44,17 +44,15 @@ impl ChannelWorker {
         Self::with(ChannelManager::new(settings), config, clock, waker)
     }
 
-    /// With the channels that another node has written down, whose clock is so many
-    /// nanoseconds ahead of the clock here.
+    /// With the channels that another node has written down.
     pub(super) fn restore(
         config: &Config,
         clock: Clock,
         waker: &Waker,
-        ahead_ns: i64,
         bytes: &[u8],
     ) -> Result<Self, SnapshotError> {
-        let unix_ns_at_zero = clock.unix_ns_at_zero().saturating_sub(ahead_ns);
-        let side = ChannelManager::restore(settings(config, unix_ns_at_zero), bytes)?;
+        let settings = settings(config, clock.unix_ns_at_zero());
+        let side = ChannelManager::restore(settings, bytes)?;
         Ok(Self::with(side, config, clock, waker))
     }
 
@@ -90,8 +88,11 @@ impl ChannelWorker {
         written.map_err(|error| tracing::warn!("{error}")).ok()
     }
 
-    /// It goes on with channels that were another node's.
-    pub(super) fn go_on(&mut self) {
+    /// It goes on with channels that were another node's, whose clock is so many nanoseconds
+    /// ahead of the clock here.
+    pub(super) fn go_on(&mut self, ahead_ns: i64) {
+        let unix_ns_at_zero = self.clock.unix_ns_at_zero().saturating_sub(ahead_ns);
+        self.side.set_unix_ns_at_zero(unix_ns_at_zero);
         self.side.ask_again();
     }
 

@@ -148,7 +148,7 @@ impl NodeLoop {
                     if let Some(mut replica) = self.replica.take() {
                         // What the settings have become since.
                         replica.reload(&self.config, &self.waker);
-                        replica.go_on();
+                        replica.go_on(self.node.channels_ahead_ns());
                         self.worker = replica;
                     }
                 }
@@ -166,9 +166,8 @@ impl NodeLoop {
     }
 
     fn read_back(&mut self, now: Time, bytes: &[u8]) {
-        let ahead_ns = self.node.channels_ahead_ns();
         let clock = self.shared.clock;
-        let read = ChannelWorker::restore(&self.config, clock, &self.waker, ahead_ns, bytes);
+        let read = ChannelWorker::restore(&self.config, clock, &self.waker, bytes);
         self.node.on_replica(now, read.is_ok());
         self.replica = match read {
             Ok(replica) => Some(replica),

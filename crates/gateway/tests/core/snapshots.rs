@@ -1,8 +1,13 @@
 //! Channels written down: what was changed, cut or is of others is refused. That those who
 //! read them back do the same is what [`twins`](crate::twins) shows in all tests.
 
-use lagometer_gateway::core::{ChannelManager, ChannelSettings, Grid, Peer, SnapshotError};
+use lagometer_gateway::core::bus::{AuthAttempt, ToChannels, ToConnections};
+use lagometer_gateway::core::{
+    ChannelManager, ChannelSettings, ConnKey, ConnNumbers, Grid, Peer, SideId, SnapshotError,
+};
+use lagometer_protocol::messages::channeldpb::CreateChannelMessage;
 use lagometer_protocol::messages::chatpb::{ChatChannelData, ChatMessage};
+use lagometer_units::Time;
 
 use crate::schedules::{CHAT, Draw, chat};
 use crate::world::{GLOBAL, World, every, writing};
@@ -122,4 +127,52 @@ fn logins_that_were_given_out_are_given_out_again_by_who_goes_on() {
     assert_eq!(other.poll_auth_request(), Some(asked.clone()));
     assert!(other.wants(asked.ticket));
     assert_eq!(other.poll_auth_request(), None);
+}
+
+/// The number that a server gets that logs in next.
+fn next_number(channels: &mut ChannelManager) -> u32 {
+    let attempt = AuthAttempt {
+        key: ConnKey {
+            slot: 900,
+            generation: 1,
+        },
+        peer: Peer::Server,
+        address: None,
+        is_address_forgeable: false,
+        stub_id: 0,
+        broadcast: 0,
+        player: "next".to_owned(),
+        login_token: String::new(),
+    };
+    channels.handle(Time::from_secs(9), SideId(0), ToChannels::Auth(attempt));
+    while let Some((_, message)) = channels.poll_bus() {
+        if let ToConnections::AuthAnswer { id, .. } = message {
+            return id.0;
+        }
+    }
+    panic!("no answer");
+}
+
+#[test]
+fn numbers_of_connections_are_drawn_as_they_were_where_they_were_written() {
+    let drawn = |secret| ChannelSettings {
+        conn_numbers: ConnNumbers::Drawn([secret; 32]),
+        servers_bypass_auth: true,
+        ..ChannelSettings::default()
+    };
+    let mut one = ChannelManager::new(drawn(1));
+    next_number(&mut one);
+    let written = one.snapshot().expect("channels");
+    let mut other = ChannelManager::restore(drawn(2), &written).expect("channels");
+    let closed = ToChannels::Closed {
+        key: ConnKey {
+            slot: 900,
+            generation: 1,
+        },
+        broke_off: false,
+    };
+    for channels in [&mut one, &mut other] {
+        channels.handle(Time::from_secs(9), SideId(0), closed.clone());
+    }
+    assert_eq!(next_number(&mut one), next_number(&mut other));
 }

@@ -50,17 +50,22 @@ pub(super) struct SavedConnections<C> {
     by_id: Vec<(ConnId, C)>,
     reserved: BTreeSet<ConnId>,
     last: u32,
+    /// How numbers are given out, with the secret they are drawn with: whoever goes on gives
+    /// out the same.
+    numbers: ConnNumbers,
     drawn: u64,
 }
 
 /// All connections, by number and by side.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct ConnectionTable {
     by_id: ByNumber<ConnId, Box<ConnectionInfo>>,
     by_key: BTreeMap<(SideId, ConnKey), ConnId>,
     /// Numbers that servers may come back for.
     reserved: BTreeSet<ConnId>,
     last: u32,
+    /// How numbers are given out.
+    numbers: ConnNumbers,
     /// Numbers are drawn with this rather than counted.
     key: Option<hmac::Key>,
     drawn: u64,
@@ -73,7 +78,12 @@ impl ConnectionTable {
                 ConnNumbers::Counted => None,
                 ConnNumbers::Drawn(secret) => Some(hmac::Key::new(hmac::HMAC_SHA256, secret)),
             },
-            ..Self::default()
+            numbers: numbers.clone(),
+            by_id: ByNumber::default(),
+            by_key: BTreeMap::new(),
+            reserved: BTreeSet::new(),
+            last: 0,
+            drawn: 0,
         }
     }
 
@@ -82,18 +92,19 @@ impl ConnectionTable {
             by_id: self.iter().collect(),
             reserved: self.reserved.clone(),
             last: self.last,
+            numbers: self.numbers.clone(),
             drawn: self.drawn,
         }
     }
 
-    /// A table with connections that were written down. Numbers to come are counted or
-    /// drawn as the settings here have it.
-    pub(super) fn restore(numbers: &ConnNumbers, saved: SavedConnections<ConnectionInfo>) -> Self {
+    /// A table with connections that were written down. Numbers to come are those that the
+    /// table there would have given out.
+    pub(super) fn restore(saved: SavedConnections<ConnectionInfo>) -> Self {
         let mut table = Self {
             reserved: saved.reserved,
             last: saved.last,
             drawn: saved.drawn,
-            ..Self::new(numbers)
+            ..Self::new(&saved.numbers)
         };
         for (id, connection) in saved.by_id {
             table.by_key.insert((connection.side, connection.key), id);

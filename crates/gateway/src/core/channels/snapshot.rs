@@ -32,7 +32,7 @@ use super::telemetry::Telemetry;
 use super::timers::Timers;
 
 /// The version of what is written. Whoever changes anything that is written raises it.
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 
 /// The most bytes that are read.
 const MOST_BYTES: usize = 1 << 30;
@@ -87,6 +87,8 @@ impl Lasting {
 #[derive(Debug, Serialize, Deserialize)]
 struct Saved<C, D, P> {
     lasting: Lasting,
+    /// Unix time at the zero of the channels' clock, nanoseconds.
+    unix_ns_at_zero: i64,
     connections: SavedConnections<C>,
     channels: SavedChannels<D>,
     sides: BTreeSet<SideId>,
@@ -132,6 +134,7 @@ impl ChannelManager {
         let debts = self.work_debts.iter();
         let saved = Saved {
             lasting: Lasting::of(&tables.settings),
+            unix_ns_at_zero: tables.settings.unix_ns_at_zero,
             connections: tables.connections.save(),
             channels: tables.channels.save(),
             sides: tables.out.sides().clone(),
@@ -154,7 +157,8 @@ impl ChannelManager {
 
     /// Reads back what [`snapshot`](Self::snapshot) has written: with the same settings the
     /// manager goes on as the one that was written would have. Times are those of its
-    /// clock, and so have to be those that are handed in from now on.
+    /// clock, and so have to be those that are handed in from now on; how connections get
+    /// their numbers, and what the calendar shows at its zero, is as it was there.
     ///
     /// # Errors
     ///
@@ -187,9 +191,12 @@ impl ChannelManager {
         let parts = saved.parts;
         let manager = Self {
             tables: Tables {
-                connections: ConnectionTable::restore(&settings.conn_numbers, saved.connections),
+                connections: ConnectionTable::restore(saved.connections),
                 channels,
-                settings,
+                settings: ChannelSettings {
+                    unix_ns_at_zero: saved.unix_ns_at_zero,
+                    ..settings
+                },
                 timers: parts.timers,
                 cause: None,
                 out: Outbound::restore(saved.sides),

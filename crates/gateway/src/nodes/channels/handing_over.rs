@@ -121,12 +121,10 @@ impl ChannelsNode {
     }
 
     /// How far the clock of the channels is ahead of the node's, nanoseconds, where they
-    /// come from another node: of those that it owns, or else of those that have come as a
-    /// [`ChannelsEvent::Replica`].
+    /// come from another node.
     #[must_use]
     pub fn channels_ahead_ns(&self) -> i64 {
-        let incoming = self.incoming.as_ref();
-        incoming.map_or(self.shift, |it| it.shift).ahead_ns()
+        self.shift.ahead_ns()
     }
 
     /// What the clock of the channels shows now. It is what the manager is to be handed.
