@@ -25,6 +25,8 @@
 //!   manager and its ends of all routes, written down. Edges learn from the next owner since
 //!   which epoch the channels have not been lost, and keep their routes where that is no
 //!   later than theirs.
+//! - **An owner that dies is gone on with** by the node that follows it, if one is in sync:
+//!   it receives all that the owner does, and what the owner sends waits until it has that.
 //! - **A route that is given up is never silent**: the edge closes its connections
 //!   ([`ChannelsLost`](crate::core::CloseReason::ChannelsLost)), and for the owner they
 //!   have broken off.
@@ -33,15 +35,17 @@ mod bus;
 mod channels;
 mod codec;
 mod edge;
+mod follow;
 mod frame;
 mod handover;
 mod lease;
 mod pending;
 mod route;
+mod sides;
 mod wire;
 
 pub use bus::{Address, BusEvent, NodeBus, NodeId, Note};
-pub use channels::{ChannelsEvent, ChannelsNode};
+pub use channels::{ChannelsEvent, ChannelsNode, Replayed};
 pub use edge::{Delivery, EdgeNode};
 pub use frame::PROTOCOL;
 pub use lease::{Lease, LeaseAnswer, LeaseRequest, LeaseTask, Standing};
@@ -66,6 +70,9 @@ pub struct NodeTimes {
     pub resend: Duration,
     /// An owner that ends waits for so long at most until another has its channels.
     pub handover: Duration,
+    /// An owner waits for so long for the node that follows it to acknowledge what is done:
+    /// then it goes on without.
+    pub follow: Duration,
     /// Windows that have waited for so long are left out, for a full state.
     pub window_age: Duration,
 }
@@ -79,6 +86,7 @@ impl Default for NodeTimes {
             route_timeout: Duration::from_secs(5),
             resend: Duration::from_millis(300),
             handover: Duration::from_secs(3),
+            follow: Duration::from_millis(500),
             window_age: Duration::from_secs(1),
         }
     }

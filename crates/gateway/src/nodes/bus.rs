@@ -91,12 +91,26 @@ pub enum Note {
         /// How much crossed, bytes.
         bytes: usize,
     },
-    /// This node ends, and its channels with it.
-    #[error("the channels end with this node and were not handed over: {0}")]
+    /// This node ends, and its channels with it unless another node follows it.
+    #[error("the channels were not handed over, and end with this node if none follows it: {0}")]
     NotHandedOver(&'static str),
     /// The channels that another node handed over cannot be used.
     #[error("the channels that another node handed over are passed over: {0}")]
     ReplicaRefused(String),
+    /// A node that stands by has all that this one has, and goes on should this one die.
+    #[error("node {0} follows: it goes on with the channels should this one die")]
+    Followed(NodeId),
+    /// It does not any more.
+    #[error("node {node} follows no longer: {why}")]
+    FollowerLost {
+        /// The node.
+        node: NodeId,
+        /// Why.
+        why: &'static str,
+    },
+    /// The channels cannot be written for a node that stands by.
+    #[error("no node can follow: the channels cannot be written, or there is too much of them")]
+    NotFollowed,
     /// Another node has the channels from now on, with all that is in them.
     #[error("node {node} goes on with the channels, in epoch {epoch}")]
     GoesOnAt {

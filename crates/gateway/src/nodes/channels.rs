@@ -1,23 +1,27 @@
 //! A node for channels: it stands by for the lease, and while it has it, it keeps a route
 //! for each connection loop of every edge.
 
+mod following;
 mod handing_over;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
 
 use bytes::Bytes;
 use lagometer_units::Time;
 
 use crate::core::bus::{ToChannels, ToConnections};
-use crate::core::{ConnKey, SideId};
+use crate::core::{AuthVerdict, SideId, Ticket};
 
 use super::NodeTimes;
 use super::bus::{Address, NodeId, Note};
-use super::codec::{decode_to_channels, encode_to_connections};
+use super::codec::encode_to_connections;
+use super::follow::{Entry, Follower, Following};
 use super::frame::{Content, Data, Frame, PROTOCOL, Unread};
 use super::handover::{Incoming, Outgoing, Shift};
 use super::lease::{Lease, LeaseAnswer, LeaseTask, Standing};
-use super::route::{RouteCounters, RouteEnd};
+use super::route::RouteCounters;
+use super::sides::Sides;
 
 /// What is to be done with the channel manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,25 +35,31 @@ pub enum ChannelsEvent {
     /// This node ends. What the manager has to say is to be sent, then it is to be written
     /// down and [handed over](ChannelsNode::hand_over).
     HandOver,
-    /// The owner ends, and has written its manager down: it is to be read back and kept
-    /// beside, and [`ChannelsNode::on_replica`] to be called.
+    /// Another node is to follow this one: likewise, and then the manager goes on here
+    /// ([`ChannelsNode::be_followed`]).
+    BeFollowed,
+    /// The owner ends or is followed by this node, and has written its manager down: it is
+    /// to be read back and kept beside, and [`ChannelsNode::on_replica`] to be called.
     Replica(Bytes),
+    /// The owner has done that, at this instant of the channels' clock: so is the manager of
+    /// the last [replica](Self::Replica) to do. All that it has to say then is to be handed
+    /// to [`ChannelsNode::on_replica_said`] before anything else is done.
+    Replay(Time, Replayed),
     /// A message of a connection loop, for the manager.
     Message(SideId, ToChannels),
     /// This node owns the channels no longer: the manager is to be forgotten.
     End,
 }
 
-/// A connection loop of an edge.
-#[derive(Debug)]
-struct Side {
-    edge: NodeId,
-    number: u16,
-    incarnation: u32,
-    token: u32,
-    end: RouteEnd,
-    /// Connections that have attempted to log in and are not closed.
-    keys: BTreeSet<ConnKey>,
+/// What an owner does with its channel manager, for a replica of that to do again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Replayed {
+    /// It handles a message of a connection loop.
+    Message(SideId, ToChannels),
+    /// It does what is due.
+    Deadline,
+    /// A login was decided.
+    Verdict(Ticket, AuthVerdict),
 }
 
 /// A node for channels. See the [module](super).
@@ -61,11 +71,7 @@ pub struct ChannelsNode {
     /// How it stood to the channels when it was last looked at.
     standing: Standing,
     /// The routes of this epoch.
-    sides: BTreeMap<SideId, Side>,
-    /// The number of the next: one is used again only after all others, for what the
-    /// manager has for the last that had it must not come to another.
-    next_side: u16,
-    tokens: u32,
+    sides: Sides,
     has_global_owner: bool,
     /// The epoch since which the channels have not been lost.
     since: u64,
@@ -78,13 +84,28 @@ pub struct ChannelsNode {
     outgoing: Option<Outgoing>,
     /// The owner ends, and hands them over to this node.
     incoming: Option<Incoming>,
+    /// The node that follows this one.
+    follower: Option<Follower>,
+    /// How often nodes began to follow this one, and when the next may.
+    sessions: u32,
+    follow_at: Time,
+    /// The owner that this node follows.
+    following: Option<Following>,
+    /// The last time that an owner began to be followed by this node: its epoch, and the
+    /// number that the owner gave it.
+    followed: (u64, u32),
+    resyncs: u64,
+    /// How long none may follow after the next that is lost.
+    follow_pause: Duration,
+    /// Since when the follower is in sync.
+    in_sync_since: Time,
+    /// The node that follows this one, which ends.
+    heir: Option<NodeId>,
     is_ending: bool,
     frames: VecDeque<(Address, Bytes)>,
     events: VecDeque<ChannelsEvent>,
     notes: VecDeque<Note>,
     refused: BTreeSet<u16>,
-    past: RouteCounters,
-    lost_routes: u64,
 }
 
 impl ChannelsNode {
@@ -96,9 +117,7 @@ impl ChannelsNode {
             times,
             lease: Lease::new(now, node, times),
             standing: Standing::StandsBy,
-            sides: BTreeMap::new(),
-            next_side: 0,
-            tokens: 0,
+            sides: Sides::new(times),
             has_global_owner: false,
             since: 0,
             shift: Shift::default(),
@@ -106,13 +125,20 @@ impl ChannelsNode {
             standbys: BTreeMap::new(),
             outgoing: None,
             incoming: None,
+            follower: None,
+            sessions: 0,
+            follow_at: now,
+            following: None,
+            followed: (0, 0),
+            resyncs: 0,
+            follow_pause: times.renew,
+            in_sync_since: now,
+            heir: None,
             is_ending: false,
             frames: VecDeque::new(),
             events: VecDeque::new(),
             notes: VecDeque::new(),
             refused: BTreeSet::new(),
-            past: RouteCounters::default(),
-            lost_routes: 0,
         }
     }
 
@@ -137,17 +163,13 @@ impl ChannelsNode {
     /// How many connection loops of edges have a route.
     #[must_use]
     pub fn edges(&self) -> usize {
-        self.sides.len()
+        self.sides.by_id.len()
     }
 
     /// What routes have counted, and how many were lost.
     #[must_use]
     pub fn counters(&self) -> (RouteCounters, u64) {
-        let mut all = self.past;
-        for side in self.sides.values() {
-            all.add(side.end.counters());
-        }
-        (all, self.lost_routes)
+        self.sides.counters()
     }
 
     /// Whether a game server owns GLOBAL, for edges to know.
@@ -160,28 +182,36 @@ impl ChannelsNode {
 
     /// A message of the channel manager. What is for a side that is no more is dropped.
     pub fn send(&mut self, now: Time, side: SideId, message: &ToConnections) {
-        let Some(side) = self.sides.get_mut(&side) else {
-            return;
-        };
-        let window = match message {
-            ToConnections::Window(window) => Some((window.to.clone(), window.channel)),
-            _ => None,
-        };
         let bytes = encode_to_connections(self.shift.to_channels(now), message);
-        side.end.push(now, &bytes, window);
+        if self.sides.push(now, side, message, &bytes)
+            && let Some(follower) = &mut self.follower
+        {
+            follower.on_said(side, &bytes);
+        }
     }
 
     /// The bus is there again.
     pub fn on_up(&mut self) {
-        for side in self.sides.values_mut() {
+        for side in self.sides.by_id.values_mut() {
             side.end.send_again();
+        }
+        if let Some(follower) = &mut self.follower {
+            follower.end.send_again();
+        }
+        let following = self.following.as_mut();
+        if let Some(end) = following.and_then(|it| it.end.as_mut()) {
+            end.send_again();
         }
     }
 
     /// An answer of the lease's entry has come.
     pub fn on_lease(&mut self, now: Time, number: u64, answer: LeaseAnswer) {
+        let revision = self.lease.revision();
         self.lease.on_answer(now, number, answer);
         self.look_at_lease(now);
+        if let (Some(follower), true) = (&mut self.follower, revision != self.lease.revision()) {
+            follower.end.answer_at_once();
+        }
         // Whoever knows that this node is ready may end the owner at once.
         if let Some((owner, epoch)) = self.lease.holder() {
             self.answer_owner(now, owner, epoch);
@@ -219,6 +249,11 @@ impl ChannelsNode {
                 self.on_leaves(now, frame.from);
                 return;
             }
+            Content::Follow(follow) => {
+                self.look_at_lease(now);
+                self.on_follow(now, frame.from, frame.epoch, follow);
+                return;
+            }
             Content::Stale { newest } => {
                 self.lease.raise(now, newest);
                 return;
@@ -237,8 +272,8 @@ impl ChannelsNode {
             } => self.on_hello(now, frame.from, number, incarnation),
             Content::Data { token, data } => self.on_data(now, frame.from, token, data),
             Content::Bye { token } => {
-                if let Some(side) = self.side_of(frame.from, token) {
-                    self.lose(side, "it has ended");
+                if let Some(side) = self.sides.find(frame.from, token) {
+                    self.lose(now, side, "it has ended");
                 }
             }
             Content::StandsBy => self.on_stands_by(now, frame.from),
@@ -250,38 +285,20 @@ impl ChannelsNode {
         let Standing::Owns(epoch) = self.standing else {
             return;
         };
-        let known = self
-            .sides
-            .iter()
-            .find(|(_, side)| side.edge == edge && side.number == number)
-            .map(|(&id, side)| (id, side.incarnation, side.token));
-        let token = match known {
-            Some((_, of, token)) if of == incarnation => token,
+        let token = match self.sides.of_loop(edge, number) {
+            Some((_, known)) if known.incarnation == incarnation => known.token,
             // A frame of the past.
-            Some((_, of, _)) if of > incarnation => return,
+            Some((_, known)) if known.incarnation > incarnation => return,
             known => {
-                if let Some((old, ..)) = known {
-                    self.lose(old, "it has begun anew");
+                if let Some((old, _)) = known {
+                    self.lose(now, old, "it has begun anew");
                 }
-                let Some(id) = (0..=u16::MAX)
-                    .map(|after| SideId(self.next_side.wrapping_add(after)))
-                    .find(|id| !self.sides.contains_key(id))
-                else {
+                let Some((side, joined)) = self.sides.add(now, edge, number, incarnation) else {
                     return;
                 };
-                self.next_side = id.0.wrapping_add(1);
-                self.tokens += 1;
-                let side = Side {
-                    edge,
-                    number,
-                    incarnation,
-                    token: self.tokens,
-                    end: RouteEnd::new(now, self.times),
-                    keys: BTreeSet::new(),
-                };
-                self.sides.insert(id, side);
+                self.on_joined(now, side, joined);
                 self.notes.push_back(Note::EdgeJoined { edge, number });
-                self.tokens
+                joined.token
             }
         };
         let welcome = Content::Welcome {
@@ -289,72 +306,58 @@ impl ChannelsNode {
             incarnation,
             token,
         };
-        self.post(epoch, Address::Node(edge), welcome);
+        self.welcome(epoch, edge, welcome);
     }
 
     fn on_data(&mut self, now: Time, edge: NodeId, token: u32, data: Data) {
-        let Some(id) = self.side_of(edge, token) else {
+        let Some(id) = self.sides.find(edge, token) else {
             if let Standing::Owns(epoch) = self.standing {
                 self.post(epoch, Address::Node(edge), Content::Reset { token });
             }
             return;
         };
-        let Some(side) = self.sides.get_mut(&id) else {
+        if self
+            .sides
+            .by_id
+            .get(&id)
+            .is_some_and(|side| side.is_unsound)
+        {
             return;
-        };
-        let mut messages = Vec::new();
-        let mut is_sound = side.end.take(now, data, &mut messages).is_ok();
-        for bytes in messages {
-            let Ok(message) = decode_to_channels(bytes) else {
-                is_sound = false;
-                break;
-            };
-            match &message {
-                ToChannels::Auth(attempt) => {
-                    side.keys.insert(attempt.key);
-                }
-                ToChannels::Closed { key, .. } => {
-                    side.keys.remove(key);
-                }
-                _ => {}
-            }
+        }
+        let news = self.news_for_follower(id, &data);
+        let came = self.sides.take(now, id, data);
+        if let (true, Some(data)) = (came.fits, news) {
+            self.record(now, &Entry::Data { side: id, data });
+        }
+        for message in came.messages {
             self.events.push_back(ChannelsEvent::Message(id, message));
         }
-        if !is_sound {
-            self.lose(id, "it speaks nonsense");
+        if !came.is_sound
+            && let Some(side) = self.sides.by_id.get_mut(&id)
+        {
+            // Once what came before is done.
+            side.is_unsound = true;
         }
-    }
-
-    fn side_of(&self, edge: NodeId, token: u32) -> Option<SideId> {
-        self.sides
-            .iter()
-            .find(|(_, side)| side.token == token && side.edge == edge)
-            .map(|(&id, _)| id)
     }
 
     /// Gives a route up: for the channel manager its connections have broken off.
-    fn lose(&mut self, id: SideId, why: &'static str) {
-        let Some(side) = self.sides.remove(&id) else {
+    fn lose(&mut self, now: Time, id: SideId, why: &'static str) {
+        let Some((joined, closed)) = self.sides.remove(id) else {
             return;
         };
-        self.past.add(side.end.counters());
-        self.lost_routes += 1;
+        self.on_lost(now, id);
         self.notes.push_back(Note::EdgeLost {
-            edge: side.edge,
-            number: side.number,
+            edge: joined.edge,
+            number: joined.number,
             why,
-            connections: side.keys.len(),
+            connections: closed.len(),
         });
-        for key in side.keys {
-            let closed = ToChannels::Closed {
-                key,
-                broke_off: true,
-            };
-            self.events.push_back(ChannelsEvent::Message(id, closed));
+        for message in closed {
+            self.events.push_back(ChannelsEvent::Message(id, message));
         }
         if let Standing::Owns(epoch) = self.standing {
-            let token = side.token;
-            self.post(epoch, Address::Node(side.edge), Content::Reset { token });
+            let token = joined.token;
+            self.post(epoch, Address::Node(joined.edge), Content::Reset { token });
         }
     }
 
@@ -378,10 +381,9 @@ impl ChannelsNode {
         }
         if epoch_of(before).is_some() {
             self.outgoing = None;
+            self.follower = None;
             self.standbys.clear();
-            for (_, side) in std::mem::take(&mut self.sides) {
-                self.past.add(side.end.counters());
-            }
+            self.sides.clear();
             self.has_global_owner = false;
             self.events.push_back(ChannelsEvent::End);
             let why = "the lease is given up, or another node has it";
@@ -409,13 +411,16 @@ impl ChannelsNode {
     pub fn next_deadline(&self, now: Time) -> Option<Time> {
         let lease = self.lease.next_deadline();
         let handover = self.handover_deadline(now);
+        let following = self.following_deadline(now);
+        let handover = handover.into_iter().chain(following).min();
         let Standing::Owns(_) = self.standing(now) else {
             // One that rests has its lease's end behind it.
             let lease = lease.map(|due| due.max(now + self.times.resend / 10));
             return lease.into_iter().chain(handover).min();
         };
-        let sides = self.sides.values().map(|side| side.end.next_deadline(now));
-        sides.chain(lease).chain([self.announce_at]).min()
+        let sides = self.sides.next_deadline(now).into_iter();
+        let all = sides.chain(lease).chain(self.follower_deadline(now));
+        all.chain([self.announce_at]).min()
     }
 
     /// Sends what is due, and gives up routes on which nothing moves.
@@ -423,6 +428,7 @@ impl ChannelsNode {
         self.lease.handle_deadline(now);
         self.look_at_lease(now);
         self.drive_handover(now);
+        self.drive_following(now);
         let Standing::Owns(epoch) = self.standing(now) else {
             return;
         };
@@ -431,17 +437,16 @@ impl ChannelsNode {
             let announcement = self.announcement();
             self.post(epoch, Address::All, announcement);
         }
-        let lost: Vec<_> = self
-            .sides
-            .iter()
-            .filter_map(|(&id, side)| Some((id, side.end.is_lost(now)?)))
-            .collect();
-        for (id, why) in lost {
-            self.lose(id, why);
+        // One at a time: what the channels have to say of it is said to the others before
+        // the next is gone, here as with a node that follows.
+        let lost = self.sides.lost(now).filter(|_| self.events.is_empty());
+        if let Some((id, why)) = lost {
+            self.lose(now, id, why);
         }
+        self.drive_follower(now, epoch);
         let from = self.node;
-        for side in self.sides.values_mut() {
-            let token = side.token;
+        for side in self.sides.by_id.values_mut() {
+            let token = side.joined.token;
             while let Some(data) = side.end.poll(now) {
                 let content = Content::Data { token, data };
                 let frame = Frame {
@@ -449,7 +454,7 @@ impl ChannelsNode {
                     epoch,
                     content,
                 };
-                let to = Address::Node(side.edge);
+                let to = Address::Node(side.joined.edge);
                 self.frames.push_back((to, frame.encode()));
             }
         }
@@ -476,7 +481,8 @@ impl ChannelsNode {
 
     /// What is to be done with the channel manager.
     pub fn poll_event(&mut self) -> Option<ChannelsEvent> {
-        self.events.pop_front()
+        let event = self.events.pop_front();
+        event.or_else(|| self.next_replayed())
     }
 
     /// What is to be logged.

@@ -7,7 +7,7 @@ use super::bus::NodeId;
 use super::wire::{Malformed, Put as _, Reader};
 
 /// The version of what nodes say to each other. A node refuses frames of another one.
-pub const PROTOCOL: u16 = 2;
+pub const PROTOCOL: u16 = 3;
 
 /// What every frame begins with.
 const MAGIC: [u8; 2] = *b"LG";
@@ -57,6 +57,19 @@ pub(super) enum Content {
     /// An owner that ends to the node that goes on, and back: the channels, and whether
     /// they were taken.
     Handover { data: Data },
+    /// An owner to the node that follows it, and back: the channels, what is done with them,
+    /// and whether they are the same there.
+    Follow(Follow),
+}
+
+/// What is said between an owner and the node that follows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Follow {
+    /// Counts how often nodes began to follow the owner.
+    pub(super) session: u32,
+    /// Of the lease's entry when the owner renewed it last; 0 on the way back.
+    pub(super) revision: u64,
+    pub(super) data: Data,
 }
 
 /// Numbered pieces of messages, and what was received.
@@ -152,6 +165,12 @@ impl Frame {
                 out.put_u8(8);
                 data.put(&mut out);
             }
+            Content::Follow(follow) => {
+                out.put_u8(10);
+                out.put_u32(follow.session);
+                out.put_u64(follow.revision);
+                follow.data.put(&mut out);
+            }
         }
         out.into()
     }
@@ -199,6 +218,11 @@ impl Frame {
             8 => Content::Handover {
                 data: Data::read(&mut reader)?,
             },
+            10 => Content::Follow(Follow {
+                session: reader.u32()?,
+                revision: reader.u64()?,
+                data: Data::read(&mut reader)?,
+            }),
             _ => return Err(Unread::Malformed),
         };
         reader.end()?;
@@ -211,7 +235,7 @@ impl Frame {
 }
 
 impl Data {
-    fn put(&self, out: &mut Vec<u8>) {
+    pub(super) fn put(&self, out: &mut Vec<u8>) {
         out.put_u64(self.received);
         out.put_u8(u8::from(self.has_gap));
         out.put_u64(self.first);
@@ -222,7 +246,7 @@ impl Data {
         }
     }
 
-    fn read(reader: &mut Reader) -> Result<Self, Malformed> {
+    pub(super) fn read(reader: &mut Reader) -> Result<Self, Malformed> {
         Ok(Self {
             received: reader.u64()?,
             has_gap: reader.flag()?,
@@ -240,7 +264,9 @@ impl Data {
 impl Content {
     fn len(&self) -> usize {
         match self {
-            Self::Data { data, .. } | Self::Handover { data } => {
+            Self::Data { data, .. }
+            | Self::Handover { data }
+            | Self::Follow(Follow { data, .. }) => {
                 data.pieces.iter().map(|piece| piece.bytes.len() + 5).sum()
             }
             _ => 0,
@@ -276,6 +302,11 @@ mod tests {
             Content::StandsBy,
             Content::Leaves,
             Content::Handover { data: data.clone() },
+            Content::Follow(Follow {
+                session: 5,
+                revision: 77,
+                data: data.clone(),
+            }),
             Content::Hello {
                 number: 3,
                 incarnation: 9,
@@ -320,7 +351,7 @@ mod tests {
 
     #[test]
     fn a_length_that_nothing_could_have_takes_no_memory() {
-        let frame = &frames()[6];
+        let frame = &frames()[7];
         let mut bytes = frame.encode().to_vec();
         // The number of pieces, behind head, kind, token, both numbers and the flag.
         bytes[42..46].copy_from_slice(&u32::MAX.to_le_bytes());

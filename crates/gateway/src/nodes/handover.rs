@@ -5,36 +5,23 @@
 //! until they are acknowledged. The owner has done the last it ever does before it writes:
 //! so whoever takes the lease after it, with what it wrote, goes on where it stopped.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use bytes::Bytes;
 use lagometer_units::Time;
 use serde::{Deserialize, Serialize};
 
-use crate::core::{ConnKey, SideId};
-
 use super::NodeTimes;
 use super::bus::NodeId;
-use super::route::{RouteEnd, SavedEnd};
+use super::route::RouteEnd;
+use super::sides::SavedSides;
 
 /// The most bytes that are handed over. A message of a route may have a little more.
-const MOST_BYTES: usize = 48 << 20;
+pub(super) const MOST_BYTES: usize = 48 << 20;
 
 /// What the node that goes on answers.
 const TAKEN: &[u8] = b"taken";
 const REFUSED: &[u8] = b"refused";
-
-/// A connection loop's route, written down.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct SavedSide {
-    pub(super) id: SideId,
-    pub(super) edge: u64,
-    pub(super) number: u16,
-    pub(super) incarnation: u32,
-    pub(super) token: u32,
-    pub(super) keys: BTreeSet<ConnKey>,
-    pub(super) end: SavedEnd,
-}
 
 /// All that the next owner needs.
 #[derive(Debug, Serialize, Deserialize)]
@@ -43,10 +30,8 @@ pub(super) struct Package {
     pub(super) channels_at: Time,
     /// The epoch since which the channels have not been lost.
     pub(super) since: u64,
-    pub(super) next_side: u16,
-    pub(super) tokens: u32,
     pub(super) has_global_owner: bool,
-    pub(super) sides: Vec<SavedSide>,
+    pub(super) sides: SavedSides,
     /// The channel manager, as it wrote itself.
     pub(super) channels: Bytes,
 }
@@ -160,7 +145,11 @@ impl Shift {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+    use crate::core::SideId;
+    use crate::nodes::sides::SavedSide;
 
     #[test]
     fn what_is_handed_over_is_read_again_and_nothing_cut_short_longer_or_too_long_is() {
@@ -169,18 +158,20 @@ mod tests {
         let mut package = Package {
             channels_at: Time::from_secs(9),
             since: 3,
-            next_side: 2,
-            tokens: 8,
             has_global_owner: true,
-            sides: vec![SavedSide {
-                id: SideId(1),
-                edge: 77,
-                number: 0,
-                incarnation: 4,
-                token: 8,
-                keys: BTreeSet::new(),
-                end: end.save(Time::from_secs(1)),
-            }],
+            sides: SavedSides {
+                next: 2,
+                tokens: 8,
+                sides: vec![SavedSide {
+                    id: SideId(1),
+                    edge: 77,
+                    number: 0,
+                    incarnation: 4,
+                    token: 8,
+                    keys: BTreeSet::new(),
+                    end: end.save(Time::from_secs(1)),
+                }],
+            },
             channels: Bytes::from_static(b"channels"),
         };
         let bytes = package.encode().unwrap();

@@ -3,7 +3,7 @@
 //!
 //! The holder renews it; those that stand by read it, and take it once they have read the
 //! same revision for as long as a lease lasts, by their own clocks, and without a reading
-//! that failed in between. The holder counts its time from before it asked for a renewal,
+//! that failed in between, unless the entry names them. The holder counts its time from before it asked for a renewal,
 //! so that it has stopped before anybody may take over. A holder whose time is over rests:
 //! if it renews before another has taken the lease, nobody has owned the channels
 //! meanwhile, and it goes on.
@@ -11,9 +11,16 @@
 //! A holder that was paused cannot know in time that its lease is over. That is what the
 //! epoch is for: it grows with each change of holder, and nobody takes a frame of an older
 //! one.
+//!
+//! While it is held, the entry may name a node that has all that the holder has: that one
+//! takes the lease before others do, and goes on. The holder does nothing of which it does
+//! not know until the entry names it no longer.
 
 mod asked;
 mod entry;
+mod successor;
+mod taking;
+mod task;
 
 use bytes::Bytes;
 use lagometer_units::Time;
@@ -24,51 +31,8 @@ use super::frame::PROTOCOL;
 
 use asked::{Asked, Giving, Take};
 use entry::Entry;
-
-/// Something to be done with the entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeaseTask {
-    /// Returns with the answer.
-    pub number: u64,
-    /// What.
-    pub request: LeaseRequest,
-}
-
-/// What is to be done with the entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LeaseRequest {
-    /// Read it.
-    Read,
-    /// Write it, if there is none.
-    Create(Bytes),
-    /// Write it, if it still has this revision.
-    Update(Bytes, u64),
-}
-
-/// What came of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LeaseAnswer {
-    /// What was read, and its revision; `None` if there is no entry.
-    Entry(Option<(Bytes, u64)>),
-    /// It was written, with this revision.
-    Written(u64),
-    /// It was not written, for it is another one by now.
-    Conflict,
-    /// It is not known whether anything was done. Why.
-    Failed(String),
-}
-
-/// How a node stands to the channels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// Another node owns them, or none.
-    StandsBy,
-    /// This node owns them, in this epoch.
-    Owns(u64),
-    /// It did, and may again: its lease is over, and nobody has taken it as far as it
-    /// knows.
-    Rests(u64),
-}
+use successor::{Claim, Naming};
+pub use task::{LeaseAnswer, LeaseRequest, LeaseTask, Standing};
 
 #[derive(Debug)]
 enum State {
@@ -102,6 +66,8 @@ pub struct Lease {
     holder: Option<(NodeId, u64)>,
     /// Whose entry was replaced when this node became the holder, and of which epoch.
     predecessor: Option<(NodeId, u64)>,
+    naming: Naming,
+    claim: Claim,
     giving: Option<Giving>,
     /// Until then it is read more often: it is about to be given up.
     hurries_until: Time,
@@ -134,6 +100,8 @@ impl Lease {
             unanswered: None,
             holder: None,
             predecessor: None,
+            naming: Naming::default(),
+            claim: Claim::default(),
             giving: None,
             hurries_until: Time::ZERO,
             is_doubted: false,
@@ -183,6 +151,7 @@ impl Lease {
                 revision: Some(revision),
                 epoch: self.newest + 1,
                 from: None,
+                is_named: false,
             });
             self.ask_at = now;
         }
@@ -312,8 +281,15 @@ impl Lease {
             State::Holds {
                 epoch, revision, ..
             } if !self.is_doubted => {
-                let entry = self.entry(epoch).encode();
-                self.ask(now, Asked::Renew, LeaseRequest::Update(entry, revision));
+                let successor = self.naming.successor;
+                // The answer may be lost.
+                self.naming.may_name = successor.or(self.naming.may_name);
+                let entry = Entry {
+                    successor,
+                    ..self.entry(epoch)
+                };
+                let request = LeaseRequest::Update(entry.encode(), revision);
+                self.ask(now, Asked::Renew(successor), request);
             }
             _ => self.ask(now, Asked::Read, LeaseRequest::Read),
         }
@@ -345,16 +321,27 @@ impl Lease {
                 if let Asked::Take(take) = asked {
                     self.unanswered.get_or_insert(take);
                 }
-                // Nobody knows how long the holder could not renew it either.
-                if let State::StandsBy { seen } = &mut self.state {
+                // Nobody knows how long the holder could not renew it either. Who has all that it
+                // has need not wait for it.
+                if let State::StandsBy { seen } = &mut self.state
+                    && !self.claim.is_good()
+                {
                     *seen = None;
                 }
+                self.claim.has_missed = true;
                 self.ask_at = now + self.times.renew / 2;
             }
             (Asked::Take(take), LeaseAnswer::Written(revision)) => {
                 self.is_doubted = false;
                 self.unanswered = None;
                 self.predecessor = take.from;
+                self.naming.is_named = take.is_named;
+                // What was asked for earlier and comes late is of an older revision.
+                (
+                    self.naming.successor,
+                    self.naming.may_name,
+                    self.naming.names,
+                ) = (None, None, None);
                 self.state = State::Holds {
                     epoch: take.epoch,
                     revision,
@@ -362,7 +349,13 @@ impl Lease {
                 };
                 self.note_epoch(take.epoch);
             }
-            (_, LeaseAnswer::Written(new)) => {
+            (asked, LeaseAnswer::Written(new)) => {
+                if let Asked::Renew(successor) = asked {
+                    (self.naming.may_name, self.naming.names) = (successor, successor);
+                    if successor != self.naming.successor {
+                        self.ask_at = now;
+                    }
+                }
                 if let State::Holds {
                     revision, until, ..
                 } = &mut self.state
@@ -398,6 +391,7 @@ impl Lease {
             epoch, revision, ..
         } = &mut self.state
         {
+            // Whom it named is not forgotten: what was asked for may be done yet.
             self.is_doubted = false;
             match of_holder {
                 Some((entry, new)) if entry.node == self.node && entry.epoch == *epoch => {
@@ -408,65 +402,17 @@ impl Lease {
                 _ => self.state = State::StandsBy { seen: None },
             }
         }
-        let epoch = self.newest + 1;
-        if let Some((from, revision)) = self.own_unanswered(of_holder) {
+        if let Some((first, revision)) = self.own_unanswered(of_holder) {
             // Its own entry, in which it has not acted: nobody had the channels in between.
-            let revision = Some(revision);
-            self.take = Some(Take {
-                revision,
-                epoch,
-                from,
-            });
-            self.ask_at = now;
-            return;
-        }
-        let State::StandsBy { seen } = &mut self.state else {
-            return;
-        };
-        let Some((entry, revision)) = read else {
-            self.take = Some(Take {
-                revision: None,
-                epoch,
-                from: None,
-            });
-            self.ask_at = now;
-            return;
-        };
-        let since = match *seen {
-            Some((of, since)) if of == revision => since,
-            // From now on, not from when it was asked for: so long it may be valid still.
-            _ => {
-                *seen = Some((revision, now));
-                now
-            }
-        };
-        let node = self.node;
-        let is_for_me = |entry: Entry| entry.successor.is_none_or(|successor| successor == node);
-        let is_free = entry.is_some_and(|entry| entry.is_free && is_for_me(entry));
-        if is_free || asked_at.since(since) >= self.times.lease {
             self.take = Some(Take {
                 revision: Some(revision),
-                epoch,
-                from: entry.map(|entry| (entry.node, entry.epoch)),
+                epoch: self.newest + 1,
+                ..first
             });
             self.ask_at = now;
+            return;
         }
-    }
-
-    /// Of the entry that was read, if an attempt to take it wrote it whose answer was lost:
-    /// whose the one before was, and its revision. If it did not, that is known now.
-    fn own_unanswered(
-        &mut self,
-        read: Option<(Entry, u64)>,
-    ) -> Option<(Option<(NodeId, u64)>, u64)> {
-        let first = self.unanswered?;
-        let written = read.filter(|(entry, _)| {
-            entry.node == self.node && entry.epoch >= first.epoch && !entry.is_free
-        });
-        if written.is_none() {
-            self.unanswered = None;
-        }
-        Some((first.from, written?.1))
+        self.on_other(now, asked_at, read);
     }
 
     fn entry(&self, epoch: u64) -> Entry {

@@ -67,6 +67,10 @@ pub(super) struct Pending {
     pub(super) resent: u64,
     /// Up to this number pieces have been sent at least once.
     sent_to: u64,
+    /// From this number on nothing is sent yet.
+    held_from: Option<u64>,
+    /// It is said of each window that is left out, and not of the last of a group alone.
+    says_each_missed: bool,
 }
 
 /// What is written down of it, to be sent by another node.
@@ -182,7 +186,39 @@ impl Pending {
 
     /// Whether something could be sent now.
     pub(super) fn may_send(&self) -> bool {
-        self.sent < self.pieces.len() && self.sent_bytes < UNDER_WAY_BYTES
+        let next = self.first + self.sent as u64;
+        let is_held = self.held_from.is_some_and(|from| from <= next);
+        self.sent < self.pieces.len() && self.sent_bytes < UNDER_WAY_BYTES && !is_held
+    }
+
+    /// The number of the next piece that is pushed.
+    pub(super) fn pushed_to(&self) -> u64 {
+        self.first + self.pieces.len() as u64
+    }
+
+    /// All pieces before this one were acknowledged.
+    pub(super) fn acknowledged_to(&self) -> u64 {
+        self.first
+    }
+
+    /// Nothing from this number on is sent until it is held no longer.
+    pub(super) fn hold_from(&mut self, number: Option<u64>) {
+        self.held_from = number;
+    }
+
+    pub(super) fn held_from(&self) -> Option<u64> {
+        self.held_from
+    }
+
+    /// Another node may have to go on with what is pushed here, and does not know what was
+    /// left out: so it is said at each place, for whatever of it arrives must do.
+    pub(super) fn say_each_missed(&mut self, says: bool) {
+        self.says_each_missed = says;
+    }
+
+    /// Any of it may have been sent by another node.
+    pub(super) fn assume_sent(&mut self) {
+        self.sent_to = self.pushed_to();
     }
 
     /// All pieces before `received` have come. Returns whether any of them is news;
@@ -259,7 +295,8 @@ impl Pending {
                 };
                 let missed = ToConnections::Missed { to, channel };
                 self.replace(index, encode_to_connections(now, &missed));
-                if let Some(before) = before
+                if !self.says_each_missed
+                    && let Some(before) = before
                     && let Some(before) = before.checked_sub(self.first + self.sent as u64)
                 {
                     self.replace(self.sent + before as usize, Bytes::new());
@@ -327,6 +364,17 @@ mod tests {
         pending.send_again();
         let wanted = ["missed 2", "", "missed 1"];
         assert_eq!(sent(&mut pending, at(5000)), wanted);
+    }
+
+    #[test]
+    fn where_another_node_may_go_on_each_window_that_is_left_out_is_said_to_be_missing() {
+        let mut pending = Pending::default();
+        pending.say_each_missed(true);
+        for _ in 0..3 {
+            pending.push(Time::ZERO, &text("w"), Some(of(1)));
+        }
+        let wanted = ["missed 1", "missed 1", "missed 1"];
+        assert_eq!(sent(&mut pending, Time::from_secs(2)), wanted);
     }
 
     #[test]

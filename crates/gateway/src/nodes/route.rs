@@ -63,10 +63,19 @@ pub(super) struct RouteEnd {
     owes_answer: bool,
     has_gap: bool,
     /// When a frame came last.
-    heard_at: Time,
+    received_at: Time,
     /// The pieces of a message that goes on.
     partial: Vec<u8>,
+    /// What has come from this piece on is not acknowledged yet.
+    held_received: Option<u64>,
     counters: RouteCounters,
+}
+
+/// How far an end of a route has come: pieces that were pushed, and those that were taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Position {
+    pub(super) pushed: u64,
+    pub(super) taken: u64,
 }
 
 /// What is written down of an end of a route, for another node to go on with.
@@ -89,6 +98,8 @@ impl RouteEnd {
     /// An end that goes on where another node's ended: what was not acknowledged there is
     /// sent again. `None` if it cannot be what was written down.
     pub(super) fn restore(now: Time, times: NodeTimes, saved: SavedEnd) -> Option<Self> {
+        // Far more than any route carries.
+        (saved.expected < u64::MAX / 2).then_some(())?;
         Some(Self {
             pending: Pending::restore(now, saved.pending)?,
             expected: saved.expected,
@@ -110,8 +121,9 @@ impl RouteEnd {
             // The first frame says that the route stands.
             owes_answer: true,
             has_gap: false,
-            heard_at: now,
+            received_at: now,
             partial: Vec::new(),
+            held_received: None,
             counters: RouteCounters::default(),
         }
     }
@@ -120,7 +132,7 @@ impl RouteEnd {
     /// now.
     pub(super) fn begin(&mut self, now: Time) {
         self.progress_at = now;
-        self.heard_at = now;
+        self.received_at = now;
         self.owes_answer = true;
     }
 
@@ -128,6 +140,96 @@ impl RouteEnd {
     pub(super) fn go_on(&mut self, now: Time) {
         self.begin(now);
         self.send_again();
+    }
+
+    /// Another node's end, which is gone, is this one from now on. What was sent there may
+    /// have come.
+    pub(super) fn take_over(&mut self, now: Time) {
+        self.pending.assume_sent();
+        self.pending.say_each_missed(false);
+        self.open();
+        self.go_on(now);
+    }
+
+    pub(super) fn position(&self) -> Position {
+        Position {
+            pushed: self.pending.pushed_to(),
+            taken: self.expected,
+        }
+    }
+
+    /// Nothing that comes after this position is sent or acknowledged, until it is released:
+    /// another node is to have it before.
+    pub(super) fn hold_from(&mut self, position: Position) {
+        let has_more = self.held_received.is_some_and(|to| to < position.taken);
+        self.owes_answer |= has_more;
+        self.pending.hold_from(Some(position.pushed));
+        self.held_received = Some(position.taken);
+    }
+
+    /// The position from which on all is held back, if anything is.
+    pub(super) fn held_from(&self) -> Option<Position> {
+        Some(Position {
+            pushed: self.pending.held_from()?,
+            taken: self.held_received?,
+        })
+    }
+
+    /// All that is pushed from now on may have to be sent by another node.
+    pub(super) fn has_follower(&mut self, has_one: bool) {
+        self.pending.say_each_missed(has_one);
+    }
+
+    /// Nothing is held back any more.
+    pub(super) fn open(&mut self) {
+        self.owes_answer |= self.held_received.is_some_and(|to| to < self.expected);
+        self.pending.hold_from(None);
+        self.held_received = None;
+    }
+
+    /// All pieces before this one were acknowledged.
+    pub(super) fn acknowledged_to(&self) -> u64 {
+        self.pending.acknowledged_to()
+    }
+
+    /// A frame is to be sent, whether there is anything to say or not.
+    pub(super) fn answer_at_once(&mut self) {
+        self.owes_answer = true;
+    }
+
+    /// When a frame came last.
+    pub(super) fn received_at(&self) -> Time {
+        self.received_at
+    }
+
+    /// What of a frame's content has not come before: all that another node needs that is
+    /// to have the same end. `None` if there is nothing.
+    pub(super) fn news(&self, data: &Data) -> Option<Data> {
+        let known = self.expected.checked_sub(data.first);
+        let known = known.and_then(|known| usize::try_from(known).ok());
+        let pieces = known.and_then(|known| data.pieces.get(known..));
+        let news = Data {
+            received: data.received,
+            has_gap: false,
+            first: self.expected,
+            pieces: pieces.unwrap_or_default().to_vec(),
+        };
+        let acknowledges = data.received > self.pending.acknowledged_to();
+        (acknowledges || !news.pieces.is_empty()).then_some(news)
+    }
+
+    /// Takes what another node's end has taken, which has sent all that was pushed here.
+    pub(super) fn replay(
+        &mut self,
+        now: Time,
+        data: Data,
+        messages: &mut Vec<Bytes>,
+    ) -> Result<(), Nonsense> {
+        if data.first != self.expected {
+            return Err(Nonsense);
+        }
+        self.pending.assume_sent();
+        self.take(now, data, messages)
     }
 
     /// A message for the other end. With `window`, whose windows it has, if that is all.
@@ -155,7 +257,7 @@ impl RouteEnd {
         data: Data,
         messages: &mut Vec<Bytes>,
     ) -> Result<(), Nonsense> {
-        self.heard_at = now;
+        self.received_at = now;
         if self.pending.received(data.received).ok_or(Nonsense)? {
             self.progress_at = now;
             self.resend_after = self.times.resend;
@@ -171,18 +273,21 @@ impl RouteEnd {
         if data.pieces.is_empty() {
             return Ok(());
         }
-        self.owes_answer = true;
         if data.first > self.expected {
             self.counters.gaps += 1;
             self.has_gap = true;
+            self.owes_answer = true;
             return Ok(());
         }
         let known = usize::try_from(self.expected - data.first).unwrap_or(usize::MAX);
         if known >= data.pieces.len() {
             self.counters.repeated += 1;
+            self.owes_answer = true;
             return Ok(());
         }
         self.has_gap = false;
+        // Where it is held back there is nothing new to say until it is released.
+        self.owes_answer |= self.held_received.is_none();
         for piece in data.pieces.into_iter().skip(known) {
             self.expected += 1;
             if self.partial.len() + piece.bytes.len() > MESSAGE_BYTES {
@@ -217,8 +322,9 @@ impl RouteEnd {
         }
         self.sent_at = now;
         self.owes_answer = false;
+        let held = self.held_received.unwrap_or(u64::MAX);
         Some(Data {
-            received: self.expected,
+            received: self.expected.min(held),
             has_gap: self.has_gap,
             first,
             pieces,
@@ -235,7 +341,7 @@ impl RouteEnd {
 
     /// Why the route is to be given up, if it is.
     pub(super) fn is_lost(&self, now: Time) -> Option<&'static str> {
-        if now.since(self.heard_at) >= self.times.route_timeout {
+        if now.since(self.received_at) >= self.times.route_timeout {
             return Some("nothing is heard of the other node");
         }
         if !self.pending.is_empty() && now.since(self.progress_at) >= self.times.route_timeout {
@@ -250,7 +356,7 @@ impl RouteEnd {
             return now;
         }
         let mut due =
-            (self.sent_at + self.times.heartbeat).min(self.heard_at + self.times.route_timeout);
+            (self.sent_at + self.times.heartbeat).min(self.received_at + self.times.route_timeout);
         if let Some(at) = self.resend_at {
             due = due.min(at);
         }
@@ -267,101 +373,5 @@ impl RouteEnd {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn end() -> RouteEnd {
-        RouteEnd::new(Time::ZERO, NodeTimes::default())
-    }
-
-    /// Carries what each has for the other, but for the frames of `one` that `loses`
-    /// names by their number; returns what came to the other.
-    fn carry(
-        one: &mut RouteEnd,
-        other: &mut RouteEnd,
-        now: Time,
-        mut loses: impl FnMut(usize) -> bool,
-    ) -> Vec<Bytes> {
-        let (mut out, mut none) = (Vec::new(), Vec::new());
-        for number in 0.. {
-            let mut moved = false;
-            if let Some(data) = one.poll(now) {
-                moved = true;
-                if !loses(number) {
-                    other.take(now, data, &mut out).unwrap();
-                }
-            }
-            if let Some(data) = other.poll(now) {
-                moved = true;
-                one.take(now, data, &mut none).unwrap();
-            }
-            if !moved {
-                break;
-            }
-        }
-        assert!(none.is_empty());
-        out
-    }
-
-    #[test]
-    fn what_is_lost_is_sent_again_and_comes_in_order_and_once() {
-        let (mut one, mut other) = (end(), end());
-        let mut now = Time::from_millis(1);
-        let long: Vec<u8> = (0..500_000_u32).map(|n| n as u8).collect();
-        let wanted = [
-            Bytes::from_static(b"a"),
-            long.into(),
-            Bytes::from_static(b"z"),
-        ];
-        for message in &wanted {
-            one.push(now, message, None);
-        }
-        let mut out = carry(&mut one, &mut other, now, |number| number % 2 == 1);
-        while out.len() < wanted.len() {
-            now += Duration::from_millis(50);
-            assert!(now < Time::from_secs(5));
-            out.extend(carry(&mut one, &mut other, now, |number| number % 2 == 1));
-        }
-        assert_eq!(out, wanted);
-        assert!(one.counters().resent > 0 && other.counters().gaps > 0);
-        assert_eq!(one.waiting(), 0);
-    }
-
-    #[test]
-    fn a_frame_that_comes_twice_is_taken_once() {
-        let (mut one, mut other) = (end(), end());
-        one.push(Time::ZERO, &Bytes::from_static(b"a"), None);
-        let data = one.poll(Time::ZERO).unwrap();
-        let mut out = Vec::new();
-        other.take(Time::ZERO, data.clone(), &mut out).unwrap();
-        other.take(Time::ZERO, data, &mut out).unwrap();
-        assert_eq!(out.len(), 1);
-        assert_eq!(other.counters().repeated, 1);
-    }
-
-    #[test]
-    fn silence_and_what_nobody_takes_give_a_route_up() {
-        let (mut one, mut other) = (end(), end());
-        let at = Time::from_secs;
-        assert_eq!(one.is_lost(at(4)), None);
-        assert!(one.is_lost(at(5)).is_some());
-        // Heard, but nothing that was sent arrives there.
-        one.push(at(8), &Bytes::from_static(b"a"), None);
-        let _ = one.poll(at(8));
-        for second in 9..13 {
-            let data = other.poll(at(second)).unwrap();
-            one.take(at(second), data, &mut Vec::new()).unwrap();
-            assert_eq!(one.is_lost(at(second)), None, "{second}");
-        }
-        assert_eq!(one.is_lost(at(13)), Some("the other node takes nothing"));
-    }
-
-    #[test]
-    fn who_acknowledges_what_was_never_sent_speaks_nonsense() {
-        let data = Data {
-            received: 1,
-            ..Data::default()
-        };
-        assert_eq!(end().take(Time::ZERO, data, &mut Vec::new()), Err(Nonsense));
-    }
-}
+#[path = "route/tests.rs"]
+mod tests;

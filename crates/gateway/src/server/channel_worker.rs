@@ -6,8 +6,9 @@ use lagometer_units::Time;
 use crate::core::bus::{ToChannels, ToConnections};
 use crate::core::{
     AuthVerdict, ChannelCounters, ChannelManager, ChannelSettings, ConnNumbers, SideId,
-    SnapshotError,
+    SnapshotError, Ticket,
 };
+use crate::nodes::Replayed;
 
 use super::clock::Clock;
 use super::config::{AuthChoice, Config};
@@ -96,19 +97,42 @@ impl ChannelWorker {
         self.side.ask_again();
     }
 
+    /// Does what the owner of the channels has done, as a replica of it. Nobody is asked
+    /// about its logins, and the log is the owner's.
+    pub(super) fn replay(&mut self, at: Time, what: Replayed) {
+        match what {
+            Replayed::Message(side, message) => self.side.handle(at, side, message),
+            Replayed::Deadline => self.side.handle_deadline(at),
+            Replayed::Verdict(ticket, verdict) => self.side.answer_auth(at, ticket, verdict),
+        }
+        while self.side.poll_auth_request().is_some() {}
+        while self.side.poll_event().is_some() {}
+    }
+
     pub(super) fn handle(&mut self, now: Time, from: SideId, message: ToChannels) {
         self.side.handle(now, from, message);
     }
 
     /// Lets the provider decide what is to be decided, and keeps the log.
     pub(super) fn settle(&mut self, now: Time) {
+        self.settle_and_report(now, |_, _| {});
+    }
+
+    /// Likewise; each verdict is reported before it is acted on.
+    pub(super) fn settle_and_report(
+        &mut self,
+        now: Time,
+        mut report: impl FnMut(Ticket, AuthVerdict),
+    ) {
         while let Some(request) = self.side.poll_auth_request() {
             if let Some(dropped) = self.waiting.push(request) {
+                report(dropped, AuthVerdict::Failed);
                 self.side.answer_auth(now, dropped, AuthVerdict::Failed);
             }
         }
         for provider in self.retired.iter().chain([&self.authenticator]) {
             while let Some((ticket, verdict)) = provider.poll() {
+                report(ticket, verdict);
                 self.side.answer_auth(now, ticket, verdict);
             }
         }
@@ -119,6 +143,7 @@ impl ChannelWorker {
             let ticket = request.ticket;
             let unix_seconds = Clock::unix_seconds_now();
             if let Some(verdict) = self.authenticator.decide(unix_seconds, request) {
+                report(ticket, verdict);
                 self.side.answer_auth(now, ticket, verdict);
             }
         }
@@ -140,8 +165,13 @@ impl ChannelWorker {
         self.side.next_deadline()
     }
 
+    /// Whether [`handle_deadline`](Self::handle_deadline) does anything.
+    pub(super) fn is_due(&self, now: Time) -> bool {
+        self.side.next_deadline().is_some_and(|due| due <= now)
+    }
+
     pub(super) fn handle_deadline(&mut self, now: Time) {
-        if self.side.next_deadline().is_some_and(|due| due <= now) {
+        if self.is_due(now) {
             // The channels' clock may be another node's.
             let began = self.clock.now();
             self.side.handle_deadline(now);

@@ -7,7 +7,9 @@ use std::time::Duration;
 use lagometer_units::Time;
 use rustix::io::Errno;
 
-use crate::nodes::{BusEvent, ChannelsEvent, ChannelsNode, NodeBus, NodeTimes, Note, Standing};
+use crate::nodes::{
+    BusEvent, ChannelsEvent, ChannelsNode, NodeBus, NodeTimes, Note, Replayed, Standing,
+};
 
 use super::channel_worker::ChannelWorker;
 use super::command::{Command, Commands};
@@ -64,6 +66,9 @@ impl NodeLoop {
                     }
                     Command::Reload(config) => {
                         self.worker.reload(&config, &self.waker);
+                        if let Some(replica) = &mut self.replica {
+                            replica.reload(&config, &self.waker);
+                        }
                         self.config = config;
                     }
                     _ => {}
@@ -107,14 +112,19 @@ impl NodeLoop {
         self.work(now);
         if matches!(self.node.standing(now), Standing::Owns(_)) {
             let channels_now = self.node.channels_time(now);
-            self.worker.settle(channels_now);
-            self.worker.handle_deadline(channels_now);
-            self.worker.settle(channels_now);
+            self.settle(now);
+            if self.worker.is_due(channels_now) {
+                self.node.record_deadline(now);
+                self.worker.handle_deadline(channels_now);
+            }
+            self.settle(now);
             self.pass_on(now);
             let has_owner = self.worker.has_owner();
             self.node.set_has_global_owner(now, has_owner);
             // What the channels have just said is sent with this turn.
             self.node.handle_deadline(now);
+            // What that led to is done at the instant with which it is in the log.
+            self.work(now);
         }
         while let Some((to, frame)) = self.node.poll_frame() {
             self.bus.publish(to, frame);
@@ -127,6 +137,15 @@ impl NodeLoop {
         }
         let is_ready = self.node.is_ready(now);
         self.shared.joined.store(is_ready, Ordering::Relaxed);
+    }
+
+    /// Lets logins be decided.
+    fn settle(&mut self, now: Time) {
+        let (channels_now, node) = (self.node.channels_time(now), &mut self.node);
+        self.worker
+            .settle_and_report(channels_now, |ticket, verdict| {
+                node.record_verdict(now, ticket, verdict);
+            });
     }
 
     /// Does what the node has for the channels.
@@ -142,7 +161,15 @@ impl NodeLoop {
                     self.worker.handle(channels_now, side, message);
                     self.pass_on(now);
                 }
-                ChannelsEvent::HandOver => self.hand_over(now),
+                ChannelsEvent::HandOver => {
+                    let written = self.write_down(now);
+                    self.node.hand_over(now, written);
+                }
+                ChannelsEvent::BeFollowed => {
+                    let written = self.write_down(now);
+                    self.node.be_followed(now, written);
+                }
+                ChannelsEvent::Replay(at, what) => self.replay(at, what),
                 ChannelsEvent::Replica(bytes) => self.read_back(now, &bytes),
                 ChannelsEvent::Resume(_) => {
                     if let Some(mut replica) = self.replica.take() {
@@ -158,11 +185,20 @@ impl NodeLoop {
 
     /// Says the last of what the channels have to say, and writes them down for another
     /// node. Providers that have logins in hand are not waited for: that node asks again.
-    fn hand_over(&mut self, now: Time) {
-        self.worker.settle(self.node.channels_time(now));
+    fn write_down(&mut self, now: Time) -> Option<Vec<u8>> {
+        self.settle(now);
         self.pass_on(now);
-        let written = self.worker.snapshot();
-        self.node.hand_over(now, written);
+        self.worker.snapshot()
+    }
+
+    /// Has the replica do what the owner has done, and says what it has to say.
+    fn replay(&mut self, at: Time, what: Replayed) {
+        if let Some(replica) = &mut self.replica {
+            replica.replay(at, what);
+            while let Some((side, message)) = replica.poll_bus() {
+                self.node.on_replica_said(at, side, &message);
+            }
+        }
     }
 
     fn read_back(&mut self, now: Time, bytes: &[u8]) {
@@ -203,6 +239,8 @@ impl NodeLoop {
                 },
                 owns: matches!(standing, Standing::Owns(_)),
                 standbys: self.node.standbys(now) as u64,
+                is_followed: self.node.is_followed(),
+                resyncs: self.node.resyncs(),
             }),
             ..Numbers::default()
         }

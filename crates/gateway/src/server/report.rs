@@ -51,6 +51,10 @@ pub(super) struct RouteNumbers {
     pub(super) owns: bool,
     /// Nodes that stand by for the channels that it owns.
     pub(super) standbys: u64,
+    /// One of them has all that this node has, and goes on should it die.
+    pub(super) is_followed: bool,
+    /// How often one that followed had something else.
+    pub(super) resyncs: u64,
 }
 
 /// Where a loop leaves its numbers.

@@ -12,6 +12,8 @@ pub(crate) enum Fault {
     End { node: usize, back_after: u64 },
     /// The node that owns the channels ends in order.
     EndOwner { back_after: u64 },
+    /// The node that owns the channels dies; only while another follows it, if so asked.
+    KillOwner { back_after: u64, followed: bool },
     /// A node that stands by dies, if another does.
     KillStandby { back_after: u64 },
     /// A node is cut off from the bus for so long.
@@ -78,6 +80,34 @@ pub(crate) fn planned_ends(random: &mut Random) -> Vec<(u64, Fault)> {
     schedule
 }
 
+/// A schedule in which owners die, once another node follows them, or whenever it is, on a bus
+/// that repeats frames, is slow at times or loses some, or does none of that.
+pub(crate) fn deaths(random: &mut Random, followed: bool) -> Vec<(u64, Fault)> {
+    let impairments = [0, 4, 1][random.within(0, 3) as usize];
+    // What is lost may take a follower out of step, which is not what is tried there.
+    let impairments = if followed {
+        impairments & 4
+    } else {
+        impairments
+    };
+    let mut schedule = vec![(0, Fault::Impairments(impairments))];
+    let mut at = FROM + random.within(0, 2_000 * MS);
+    while at < UNTIL {
+        let back_after = random.within(10 * MS, 2_000 * MS);
+        schedule.push((
+            at,
+            Fault::KillOwner {
+                back_after,
+                followed,
+            },
+        ));
+        let least = if followed { 6_000 } else { 1_000 };
+        at += random.within(least * MS, 9_000 * MS);
+    }
+    schedule.push((UNTIL, Fault::Impairments(0)));
+    schedule
+}
+
 /// A schedule for so many edges, which come first, and so many nodes for channels.
 pub(crate) fn schedule(random: &mut Random, edges: usize, channels: usize) -> Vec<(u64, Fault)> {
     let all = edges + channels;
@@ -90,7 +120,7 @@ pub(crate) fn schedule(random: &mut Random, edges: usize, channels: usize) -> Ve
         let short = random.within(10 * MS, 3_500 * MS).min(left);
         let long = random.within(100 * MS, 15_000 * MS).min(left);
         let lasting = if random.happens(500) { short } else { long };
-        let fault = match random.within(0, 16) {
+        let fault = match random.within(0, 17) {
             0..=3 => Fault::Kill {
                 node,
                 back_after: lasting,
@@ -110,6 +140,10 @@ pub(crate) fn schedule(random: &mut Random, edges: usize, channels: usize) -> Ve
                 by: random.within(10 * MS, 12_000 * MS),
             },
             13 => Fault::LoseEntry,
+            14 => Fault::KillOwner {
+                back_after: lasting,
+                followed: false,
+            },
             _ => Fault::Impairments(random.within(0, 4) as usize),
         };
         schedule.push((at, fault));

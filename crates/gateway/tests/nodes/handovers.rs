@@ -27,6 +27,8 @@ struct Pair {
     written: Option<Vec<u8>>,
     /// Whether the other can read it back.
     can_read: bool,
+    /// Whether the owner lets itself be followed.
+    follows: bool,
     read: Vec<Bytes>,
     /// Whether the other is cut off the moment that it asks to be the owner.
     is_cut_at_take: bool,
@@ -38,6 +40,10 @@ struct Pair {
 impl Pair {
     /// The first owns the channels, and the other stands by.
     fn new(written: Option<Vec<u8>>, can_read: bool) -> Self {
+        Self::with(written, can_read, false)
+    }
+
+    fn with(written: Option<Vec<u8>>, can_read: bool, follows: bool) -> Self {
         let mut bus = Bus::new(Random(3));
         for node in NODES {
             bus.add(0, node);
@@ -51,6 +57,7 @@ impl Pair {
             nodes: vec![node(0)],
             written,
             can_read,
+            follows,
             read: Vec::new(),
             is_cut_at_take: false,
             events: Default::default(),
@@ -106,6 +113,9 @@ impl Pair {
                 ChannelsEvent::HandOver => {
                     self.nodes[index].hand_over(now, self.written.take());
                 }
+                ChannelsEvent::BeFollowed if self.follows => {
+                    self.nodes[index].be_followed(now, self.written.clone());
+                }
                 ChannelsEvent::Replica(bytes) => {
                     self.read.push(bytes.clone());
                     self.nodes[index].on_replica(now, self.can_read);
@@ -138,6 +148,12 @@ impl Pair {
         let now = self.local(0);
         self.nodes[0].end(now);
         self.work(0);
+    }
+
+    /// The first dies.
+    fn kill(&mut self) {
+        self.bus.remove(NODES[0]);
+        self.nodes[0] = ChannelsNode::new(self.local(0), NodeId(9), NodeTimes::default());
     }
 
     /// The channels were lost, and the other owns new ones within so long.
@@ -199,8 +215,7 @@ fn an_owner_that_dies_once_it_has_handed_over_is_succeeded_with_its_channels() {
     while pair.read.is_empty() {
         pair.pass(1);
     }
-    pair.bus.remove(NODES[0]);
-    pair.nodes[0] = ChannelsNode::new(pair.local(0), NodeId(9), NodeTimes::default());
+    pair.kill();
     pair.pass(4_500);
     assert_eq!(pair.events[1].last(), Some(&ChannelsEvent::Resume(2)));
 }
@@ -214,4 +229,62 @@ fn a_successor_that_is_not_told_that_it_owns_the_channels_goes_on_with_them_all_
     pair.pass(4_000);
     assert!(!pair.is_cut_at_take);
     assert_eq!(pair.events[1].last(), Some(&ChannelsEvent::Resume(3)));
+}
+
+#[test]
+fn who_follows_goes_on_with_the_channels_and_their_clock_once_the_lease_is_over() {
+    let channels = vec![1, 2, 3];
+    let mut pair = Pair::with(Some(channels.clone()), true, true);
+    assert!(pair.nodes[0].is_followed());
+    assert_eq!(pair.read, [Bytes::from(channels)]);
+    let before = (pair.now, pair.nodes[0].channels_time(pair.local(0)));
+    pair.kill();
+    pair.pass(3_900);
+    assert_eq!(pair.events[1].last(), Some(&ChannelsEvent::Resume(2)));
+    let passed = Duration::from_nanos(pair.now - before.0);
+    let after = pair.nodes[1].channels_time(pair.local(1)).since(before.1);
+    assert!(
+        after.abs_diff(passed) < Duration::from_millis(20),
+        "{after:?}"
+    );
+}
+
+/// At once: the lease is given up in its favour.
+#[test]
+fn an_owner_that_cannot_hand_over_is_succeeded_by_who_follows_as_if_it_had_died() {
+    let mut pair = Pair::with(Some(vec![1, 2, 3]), true, true);
+    assert!(pair.nodes[0].is_followed());
+    pair.written = None;
+    pair.end();
+    pair.pass(1_200);
+    assert!(pair.nodes[0].is_over());
+    assert_eq!(pair.events[1].last(), Some(&ChannelsEvent::Resume(2)));
+}
+
+#[test]
+fn channels_that_cannot_be_read_are_not_gone_on_with_and_are_written_again() {
+    let mut pair = Pair::with(Some(vec![1, 2, 3]), false, true);
+    pair.pass(3_000);
+    assert!(!pair.nodes[0].is_followed());
+    assert!(pair.nodes[0].resyncs() > 1);
+    pair.kill();
+    pair.pass(4_500);
+    assert_eq!(pair.events[1].last(), Some(&ChannelsEvent::Begin(2)));
+}
+
+#[test]
+fn who_has_missed_something_is_named_no_longer_and_does_not_go_on() {
+    let mut pair = Pair::with(Some(vec![1, 2, 3]), true, true);
+    assert!(pair.nodes[0].is_followed());
+    // Nothing comes from or to it, and the owner does something.
+    let until = pair.now + 1_900 * MS;
+    pair.bus.cut(pair.now, NODES[1], until);
+    let now = pair.local(0);
+    pair.nodes[0].record_deadline(now);
+    pair.pass(800);
+    assert!(!pair.nodes[0].is_followed());
+    assert_eq!(pair.nodes[0].standing(pair.local(0)), Standing::Owns(1));
+    pair.kill();
+    pair.pass(7_000);
+    assert_eq!(pair.events[1].last(), Some(&ChannelsEvent::Begin(2)));
 }

@@ -73,6 +73,7 @@ fn whatever_happens_to_nodes_every_player_sees_the_truth_in_the_end_and_nothing_
     assert!(all.windows_left_out > 0 && all.rests > 0, "{all:?}");
     assert!(all.frames_lost > schedules, "{all:?}");
     assert!(all.resumed > schedules / 20, "{all:?}");
+    assert_eq!(all.resyncs, 0, "{all:?}");
 }
 
 /// Owners that end in order, one after the other, in schedules without other faults.
@@ -86,6 +87,7 @@ fn a_planned_end_of_the_owner_loses_no_channel_and_no_update_and_hangs_nobody_up
         let outcome = played.unwrap_or_else(|_| panic!("schedule {seed} of planned ends"));
         let lost = (outcome.reconnections, outcome.routes_lost, outcome.missed);
         assert_eq!(lost, (0, 0, 0), "schedule {seed}: {outcome:?}");
+        assert_eq!(outcome.resyncs, 0, "schedule {seed}: {outcome:?}");
         assert_eq!(outcome.resumed, outcome.planned_ends, "schedule {seed}");
         all.add(&outcome);
     }
@@ -94,6 +96,47 @@ fn a_planned_end_of_the_owner_loses_no_channel_and_no_update_and_hangs_nobody_up
         all.planned_ends > 0 && all.longest_without_news_ms < 1_500,
         "{all:?}"
     );
+}
+
+/// Plays schedules in which owners die, of which so many are played where so many of all are.
+fn play_deaths(followed: bool, check: impl Fn(u64, &Outcome)) -> Outcome {
+    let schedules = number("LAGOMETER_NODE_SCHEDULES").unwrap_or(SCHEDULES) / 5;
+    let one = number("LAGOMETER_NODE_SEED");
+    let mut all = Outcome::default();
+    for seed in one.map_or(0..schedules, |seed| seed..seed + 1) {
+        let stage = || Stage::with_deaths(seed, followed, one.is_some()).play();
+        let outcome = catch_unwind(stage).unwrap_or_else(|_| panic!("schedule {seed} of deaths"));
+        check(seed, &outcome);
+        all.add(&outcome);
+    }
+    eprintln!("{all:#?}");
+    all
+}
+
+/// Owners that die while another node follows them, in schedules without other faults.
+#[test]
+fn an_owner_that_dies_and_is_followed_loses_no_channel_and_no_update_and_hangs_nobody_up() {
+    let all = play_deaths(true, |seed, outcome| {
+        let lost = (outcome.reconnections, outcome.routes_lost, outcome.resyncs);
+        assert_eq!(lost, (0, 0, 0), "schedule {seed}: {outcome:?}");
+        assert_eq!(outcome.resumed, outcome.followed_deaths, "schedule {seed}");
+    });
+    assert!(
+        all.followed_deaths > 2 * all.deaths && all.longest_without_news_ms < 5_000,
+        "{all:?}"
+    );
+}
+
+/// Owners that die whenever it is, on a bus that loses frames: what was resumed was right, or
+/// nobody's view would come out right.
+#[test]
+fn an_owner_that_dies_at_any_time_is_gone_on_with_or_lost_and_nobody_sees_anything_wrong() {
+    let all = play_deaths(false, |_, _| {});
+    // But for those of which another node took the lease first.
+    let resumed = all.followed_resumed;
+    assert!(resumed * 100 >= all.followed_deaths * 97, "{all:?}");
+    assert!(all.followed_deaths > all.deaths, "{all:?}");
+    assert_eq!(all.resyncs, 0, "{all:?}");
 }
 
 #[test]

@@ -14,6 +14,13 @@ pub(crate) struct Outcome {
     pub(crate) rests: u64,
     /// How often an owner was asked to end.
     pub(crate) planned_ends: u64,
+    /// How often an owner died that another node followed, and that none did.
+    pub(crate) followed_deaths: u64,
+    /// … and the one that followed went on.
+    pub(crate) followed_resumed: u64,
+    pub(crate) deaths: u64,
+    /// How often what followed had something else than the owner.
+    pub(crate) resyncs: u64,
     /// How often a node went on with another's channels.
     pub(crate) resumed: u64,
     /// How often a player was not sent something, and got a whole state for it.
@@ -36,6 +43,10 @@ impl Outcome {
         self.takeovers += other.takeovers;
         self.rests += other.rests;
         self.planned_ends += other.planned_ends;
+        self.followed_deaths += other.followed_deaths;
+        self.followed_resumed += other.followed_resumed;
+        self.deaths += other.deaths;
+        self.resyncs += other.resyncs;
         self.resumed += other.resumed;
         self.missed += other.missed;
         let longest = self.longest_without_news_ms;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use lagometer_gateway::core::{CloseReason, ConnKey, ConnectionManager, Peer};
+use lagometer_gateway::core::{ConnKey, ConnectionManager, Peer};
 use lagometer_protocol::any::type_url;
 use lagometer_protocol::messages::channeldpb::{
     AuthMessage, AuthResultMessage, ChannelDataUpdateMessage, ChannelSubscriptionOptions,
@@ -250,23 +250,22 @@ impl GamePeer {
     }
 }
 
-/// Ends the connections that an edge wants to be rid of.
-pub(crate) fn close(
-    edge: usize,
-    side: &mut ConnectionManager,
-    peers: &mut [GamePeer],
-) -> Vec<CloseReason> {
-    let mut reasons = Vec::new();
-    while let Some((key, why)) = side.poll_close() {
-        side.close(key, why);
-        reasons.push(why);
-        for peer in peers.iter_mut() {
-            if peer.at == Some((edge, key)) {
-                peer.hang_up();
+/// Ends the connections that an edge wants to be rid of. Returns whether there were any.
+pub(crate) fn close(edge: usize, sides: &mut [ConnectionManager], peers: &mut [GamePeer]) -> bool {
+    let loops = sides.len();
+    let mut any = false;
+    for (number, side) in sides.iter_mut().enumerate() {
+        while let Some((key, why)) = side.poll_close() {
+            side.close(key, why);
+            any = true;
+            for peer in peers.iter_mut().skip(number).step_by(loops) {
+                if peer.at == Some((edge, key)) {
+                    peer.hang_up();
+                }
             }
         }
     }
-    reasons
+    any
 }
 
 fn options() -> ChannelSubscriptionOptions {

@@ -31,7 +31,7 @@ const UPDATE_EVERY: u64 = 200 * MS;
 const CONNECT_AFTER: u64 = 200 * MS;
 
 pub(crate) enum Part {
-    Edge(Box<(EdgeNode, ConnectionManager)>),
+    Edge(Box<(EdgeNode, Vec<ConnectionManager>)>),
     Channels(Box<(ChannelsNode, Managers)>),
 }
 
@@ -48,6 +48,9 @@ pub(crate) struct Place {
     ending: Option<(u64, u64)>,
 }
 
+/// Connection loops of each edge.
+const LOOPS: u16 = 2;
+
 pub(crate) struct Stage {
     pub(crate) now: u64,
     random: Random,
@@ -59,6 +62,8 @@ pub(crate) struct Stage {
     schedule: VecDeque<(u64, Fault)>,
     pub(crate) truth: u32,
     update_at: u64,
+    /// The last owner that died was followed, and nobody has gone on with its channels yet.
+    pub(crate) died_followed: bool,
     /// Who owned the channels in which epoch, as its own node said.
     pub(crate) owners: BTreeMap<u64, NodeId>,
     nodes: u64,
@@ -85,6 +90,15 @@ impl Stage {
         let edges = random.within(1, 4) as usize;
         let channels = random.within(2, 5) as usize;
         let schedule = faults::planned_ends(&mut random);
+        Self::with(random, edges, channels, schedule, says)
+    }
+
+    /// Owners die, and others go on where one followed.
+    pub(crate) fn with_deaths(seed: u64, followed: bool, says: bool) -> Self {
+        let mut random = Random(seed);
+        let edges = random.within(1, 4) as usize;
+        let channels = random.within(2, 5) as usize;
+        let schedule = faults::deaths(&mut random, followed);
         Self::with(random, edges, channels, schedule, says)
     }
 
@@ -119,6 +133,7 @@ impl Stage {
             schedule: schedule.into(),
             truth: 0,
             update_at: 0,
+            died_followed: false,
             owners: BTreeMap::new(),
             nodes: 0,
             says,
@@ -204,7 +219,10 @@ impl Stage {
         let (counters, lost) = match part {
             None => return,
             Some(Part::Edge(edge)) => edge.0.counters(),
-            Some(Part::Channels(channels)) => channels.0.counters(),
+            Some(Part::Channels(channels)) => {
+                outcome.resyncs += channels.0.resyncs();
+                channels.0.counters()
+            }
         };
         outcome.routes_lost += lost;
         outcome.resent += counters.resent;
@@ -229,7 +247,10 @@ impl Stage {
             let local = self.local(place);
             let due = match &place.part {
                 None => continue,
-                Some(Part::Edge(edge)) => [edge.0.next_deadline(local), edge.1.next_deadline()],
+                Some(Part::Edge(edge)) => {
+                    let sides = edge.1.iter().filter_map(ConnectionManager::next_deadline);
+                    [edge.0.next_deadline(local), sides.min()]
+                }
                 Some(Part::Channels(channels)) => {
                     let (node, managers) = &**channels;
                     let owns = matches!(node.standing(local), Standing::Owns(_));
@@ -279,8 +300,9 @@ impl Stage {
                     client_fsm: Fsm::authoritative_client(),
                     ..ConnectionSettings::default()
                 };
-                let edge = EdgeNode::new(local, place.id, 1, times);
-                Part::Edge(Box::new((edge, ConnectionManager::new(settings))))
+                let edge = EdgeNode::new(local, place.id, LOOPS, times);
+                let side = || ConnectionManager::new(settings.clone());
+                Part::Edge(Box::new((edge, (0..LOOPS).map(|_| side()).collect())))
             } else {
                 let node = ChannelsNode::new(local, place.id, times);
                 Part::Channels(Box::new((node, Managers::default())))
@@ -303,6 +325,10 @@ impl Stage {
                     self.end(node, back_after);
                 }
             }
+            Fault::KillOwner {
+                back_after,
+                followed,
+            } => self.kill_owner(back_after, followed),
             Fault::KillStandby { back_after } => {
                 let standbys = self.standbys();
                 if let [node, _, ..] = standbys[..] {
@@ -340,8 +366,7 @@ impl Stage {
             None => return,
             Some(Part::Edge(edge)) => {
                 turn_edge(local, events, &mut edge.0, &mut edge.1);
-                let closed = peers::close(index, &mut edge.1, &mut self.peers);
-                if !closed.is_empty() {
+                if peers::close(index, &mut edge.1, &mut self.peers) {
                     for (peer, at) in self.peers.iter().zip(&mut self.connects_at) {
                         if peer.at.is_none() && *at <= now {
                             *at = now + CONNECT_AFTER;
@@ -389,7 +414,11 @@ impl Stage {
                     self.owners.insert(epoch, id);
                 }
                 Note::Resting => self.outcome.rests += 1,
-                Note::Resumed(_) => self.outcome.resumed += 1,
+                Note::Resumed(_) => {
+                    self.outcome.resumed += 1;
+                    let went_on = std::mem::take(&mut self.died_followed);
+                    self.outcome.followed_resumed += u64::from(went_on);
+                }
                 _ => {}
             }
         }
@@ -408,7 +437,7 @@ impl Stage {
                 if let Some(Part::Edge(it)) = &mut place.part
                     && place.paused_until <= now
                 {
-                    self.peers[index].connect(local, edge, &mut it.1);
+                    self.peers[index].connect(local, edge, side_of(index, &mut it.1));
                     any = true;
                 }
             }
@@ -422,7 +451,8 @@ impl Stage {
             if let Some(Part::Edge(it)) = &mut place.part
                 && place.paused_until <= now
             {
-                any |= self.peers[index].exchange(now, local, &mut it.1, self.truth);
+                let side = side_of(index, &mut it.1);
+                any |= self.peers[index].exchange(now, local, side, self.truth);
             }
         }
         if now < self.update_at || now >= quiet_from {
@@ -435,10 +465,16 @@ impl Stage {
             if let Some(Part::Edge(it)) = &mut place.part
                 && place.paused_until <= now
             {
-                self.peers[0].update(local, &mut it.1, &mut self.truth);
+                self.peers[0].update(local, side_of(0, &mut it.1), &mut self.truth);
                 any = true;
             }
         }
         any
     }
+}
+
+/// The connection loop of an edge that a peer connects to.
+pub(crate) fn side_of(peer: usize, sides: &mut [ConnectionManager]) -> &mut ConnectionManager {
+    let loops = sides.len();
+    &mut sides[peer % loops]
 }

@@ -2,9 +2,11 @@
 
 use std::collections::VecDeque;
 
-use lagometer_gateway::core::{AuthPolicy, ChannelManager, ChannelSettings, ConnectionManager};
+use lagometer_gateway::core::{
+    AuthPolicy, AuthVerdict, ChannelManager, ChannelSettings, ConnectionManager,
+};
 use lagometer_gateway::nodes::{
-    BusEvent, ChannelsEvent, ChannelsNode, Delivery, EdgeNode, Standing,
+    BusEvent, ChannelsEvent, ChannelsNode, Delivery, EdgeNode, Replayed, Standing,
 };
 use lagometer_units::Time;
 
@@ -13,7 +15,7 @@ use lagometer_units::Time;
 pub(crate) struct Managers {
     /// Of the channels that it owns.
     pub(crate) own: Option<ChannelManager>,
-    /// Of those of an owner that ends.
+    /// Of those of an owner that ends, or is followed.
     pub(crate) replica: Option<ChannelManager>,
 }
 
@@ -21,7 +23,7 @@ pub(crate) fn turn_edge(
     now: Time,
     events: VecDeque<BusEvent>,
     node: &mut EdgeNode,
-    side: &mut ConnectionManager,
+    sides: &mut [ConnectionManager],
 ) {
     for event in events {
         match event {
@@ -30,12 +32,15 @@ pub(crate) fn turn_edge(
             _ => {}
         }
     }
-    side.handle_deadline(now);
+    for side in sides.iter_mut() {
+        side.handle_deadline(now);
+    }
     node.handle_deadline(now);
     loop {
         let mut moved = false;
         while let Some((number, delivery)) = node.poll_delivery() {
             moved = true;
+            let side = &mut sides[usize::from(number)];
             match delivery {
                 Delivery::Message(message) => side.handle(now, message),
                 Delivery::Lost(incarnation) => {
@@ -44,15 +49,19 @@ pub(crate) fn turn_edge(
                 }
             }
         }
-        while let Some(message) = side.poll_bus() {
-            moved = true;
-            node.send(now, 0, &message);
+        for (number, side) in (0..).zip(sides.iter_mut()) {
+            while let Some(message) = side.poll_bus() {
+                moved = true;
+                node.send(now, number, &message);
+            }
         }
         if !moved {
             break;
         }
     }
-    while side.poll_writable().is_some() {}
+    for side in sides {
+        while side.poll_writable().is_some() {}
+    }
     node.handle_deadline(now);
 }
 
@@ -74,11 +83,20 @@ pub(crate) fn turn_channels(
     node.handle_deadline(now);
     work(now, node, managers);
     if let (Some(channels), Standing::Owns(_)) = (&mut managers.own, node.standing(now)) {
-        channels.handle_deadline(node.channels_time(now));
+        let channels_now = node.channels_time(now);
+        decide(now, node, channels);
+        if channels
+            .next_deadline()
+            .is_some_and(|due| due <= channels_now)
+        {
+            node.record_deadline(now);
+            channels.handle_deadline(channels_now);
+        }
         pass_on(now, node, channels);
         node.set_has_global_owner(now, channels.has_global_owner());
     }
     node.handle_deadline(now);
+    work(now, node, managers);
 }
 
 /// Does what the node has for the channels.
@@ -96,6 +114,14 @@ pub(crate) fn work(now: Time, node: &mut ChannelsNode, managers: &mut Managers) 
                 let channels = managers.own.as_ref().expect("channels of this epoch");
                 node.hand_over(now, channels.snapshot().ok());
             }
+            ChannelsEvent::BeFollowed => {
+                let channels = managers.own.as_ref().expect("channels of this epoch");
+                node.be_followed(now, channels.snapshot().ok());
+            }
+            ChannelsEvent::Replay(at, what) => {
+                let replica = managers.replica.as_mut().expect("a replica");
+                replay(at, what, node, replica);
+            }
             ChannelsEvent::Replica(bytes) => {
                 managers.replica = ChannelManager::restore(settings(), &bytes).ok();
                 assert!(managers.replica.is_some(), "they are read back");
@@ -103,9 +129,32 @@ pub(crate) fn work(now: Time, node: &mut ChannelsNode, managers: &mut Managers) 
             }
             ChannelsEvent::Resume(_) => {
                 managers.own = managers.replica.take();
-                assert!(managers.own.is_some(), "there is a replica");
+                let channels = managers.own.as_mut().expect("there is a replica");
+                channels.ask_again();
             }
         }
+    }
+}
+
+/// Has a replica do what the owner has done.
+fn replay(at: Time, what: Replayed, node: &mut ChannelsNode, replica: &mut ChannelManager) {
+    match what {
+        Replayed::Message(side, message) => replica.handle(at, side, message),
+        Replayed::Deadline => replica.handle_deadline(at),
+        Replayed::Verdict(ticket, verdict) => replica.answer_auth(at, ticket, verdict),
+    }
+    while let Some((side, message)) = replica.poll_bus() {
+        node.on_replica_said(at, side, &message);
+    }
+    while replica.poll_auth_request().is_some() {}
+    while replica.poll_event().is_some() {}
+}
+
+/// The provider lets everyone in.
+fn decide(now: Time, node: &mut ChannelsNode, channels: &mut ChannelManager) {
+    while let Some(request) = channels.poll_auth_request() {
+        node.record_verdict(now, request.ticket, AuthVerdict::Admit);
+        channels.answer_auth(node.channels_time(now), request.ticket, AuthVerdict::Admit);
     }
 }
 
@@ -118,7 +167,7 @@ fn pass_on(now: Time, node: &mut ChannelsNode, channels: &mut ChannelManager) {
 
 fn settings() -> ChannelSettings {
     ChannelSettings {
-        auth: AuthPolicy::AdmitAll,
+        auth: AuthPolicy::AskProvider,
         ..ChannelSettings::default()
     }
 }

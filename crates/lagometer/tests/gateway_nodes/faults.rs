@@ -95,8 +95,9 @@ fn whatever_breaks_while_players_play_they_see_everything_in_the_end() {
         eprintln!("skipped: there is no nats-server");
         return;
     }
-    let cases: [(&str, Case); 6] = [
+    let cases: [(&str, Case); 7] = [
         ("an owner that ends", the_owner_ends_in_order),
+        ("an owner that dies", the_owner_is_killed),
         ("a cluster of NATS", one_of_three_nats_servers_dies),
         ("a paused owner", the_owner_is_paused),
         ("a bucket that is gone", the_bucket_is_deleted),
@@ -191,11 +192,40 @@ fn the_owner_ends_in_order(folder: &Path) {
     }
 }
 
+fn is_followed(node: &Node) -> bool {
+    node.metric("gateway_followed") == 1
+}
+
+fn the_owner_is_killed(folder: &Path) {
+    let nats = NatsServer::start(folder.to_owned()).unwrap();
+    let mut nodes = Nodes::start(folder, &nats.url);
+    let first = nodes.owner();
+    for owner in [first, 1 - first] {
+        let next = 1 - owner;
+        nodes.channels[owner].until("another follows", is_followed);
+        let seen = play_on("the owner was killed, and followed", &mut nodes, |nodes| {
+            nodes.channels[owner].kill();
+            nodes.channels[next].until("it goes on", Node::owns_channels);
+            nodes.channels[owner].start_again();
+            nodes.all().for_each(Node::until_ready);
+        });
+        nobody_was_hung_up_on(&seen);
+        let log = nodes.channels[next].log();
+        assert!(log.contains("goes on with the channels of node"), "{log}");
+        let resyncs = nodes.channels[next].metric("gateway_resyncs_total");
+        assert_eq!(resyncs, 0, "{log}");
+    }
+    for edge in &nodes.edges {
+        assert_eq!(edge.metric("gateway_routes_lost_total"), 0);
+    }
+}
+
 fn the_owner_is_paused(folder: &Path) {
     let nats = NatsServer::start(folder.to_owned()).unwrap();
     let nodes = Nodes::start(folder, &nats.url);
     let owner = nodes.owner();
-    let (players, _) = nodes.play("the owner was paused", || {
+    nodes.channels[owner].until("another follows", is_followed);
+    let seen = nodes.play("the owner was paused", || {
         nodes.channels[owner].signal("STOP");
         nodes.channels[1 - owner].until("it takes over", Node::owns_channels);
         nodes.channels[owner].signal("CONT");
@@ -203,7 +233,7 @@ fn the_owner_is_paused(folder: &Path) {
         nodes.channels[owner].until_ready();
         thread::sleep(Duration::from_secs(1));
     });
-    assert!(players.iter().all(|it| it.hung_up > 0), "{players:?}");
+    nobody_was_hung_up_on(&seen);
     assert_eq!(nodes.owner(), 1 - owner);
 }
 

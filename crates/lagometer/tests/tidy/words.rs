@@ -40,7 +40,7 @@ const RETIRED: &[(&str, &str, Where, usize)] = &[
     ("gatekeeper", "`AdmissionControl`", Anywhere, 0),
     ("hall", "`WorkerRegistry`", InCode, 0),
     ("hear", "receive, read", InCode, 4),
-    ("heard", "received, last seen", InCode, 9),
+    ("heard", "received, last seen", InCode, 3),
     ("knock", "hello", InCode, 0),
     ("ladder", "`CapacitySearch`", InCode, 0),
     ("ledger", "`AuthorityChecker`, `ReceiveTracker`", InCode, 0),

@@ -23,6 +23,18 @@ use admission::{Admission, Suspect};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Ticket(u64);
 
+impl Ticket {
+    /// Its number, to be carried elsewhere.
+    pub(crate) fn number(self) -> u64 {
+        self.0
+    }
+
+    /// The ticket with a number.
+    pub(crate) fn from_number(number: u64) -> Self {
+        Self(number)
+    }
+}
+
 /// A login that a provider is to decide about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthRequest {

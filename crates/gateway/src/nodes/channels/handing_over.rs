@@ -1,19 +1,19 @@
 //! How an owner that ends hands the channels over, and how a node that stands by takes them.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
 use bytes::Bytes;
 use lagometer_units::Time;
 
-use crate::core::SideId;
-
 use super::super::bus::{Address, NodeId, Note};
+use super::super::follow::Loss;
 use super::super::frame::{Content, Data};
-use super::super::handover::{Incoming, Outgoing, Package, SavedSide, Shift, is_taken};
+use super::super::handover::{Incoming, Outgoing, Package, Shift, is_taken};
 use super::super::lease::Standing;
 use super::super::route::RouteEnd;
-use super::{ChannelsEvent, ChannelsNode, Side};
+use super::super::sides::Sides;
+use super::{ChannelsEvent, ChannelsNode};
 
 /// A node that stands by answers each announcement: who has missed so many is not asked.
 const MISSED_AT_MOST: u32 = 3;
@@ -30,12 +30,13 @@ impl ChannelsNode {
         if let (Standing::StandsBy, Some((owner, epoch))) = (self.standing, self.lease.holder()) {
             self.post(epoch, Address::Node(owner), Content::Leaves);
         }
+        self.heir = self.complete_follower();
         let mut others: VecDeque<NodeId> = self.in_touch(now).collect();
-        // Who said so last is most likely there still.
-        let standbys = &self.standbys;
-        others
-            .make_contiguous()
-            .sort_by_key(|node| Reverse(standbys.get(node).copied()));
+        // One that follows is first; then, who said last that it stands by is most likely
+        // there still.
+        let (heir, standbys) = (self.heir, &self.standbys);
+        let order = |node: &NodeId| (heir != Some(*node), Reverse(standbys.get(node).copied()));
+        others.make_contiguous().sort_by_key(order);
         match (self.standing, others.pop_front()) {
             (Standing::Owns(_), Some(to)) => {
                 self.outgoing = Some(Outgoing {
@@ -46,9 +47,11 @@ impl ChannelsNode {
                     others,
                     until: now + self.times.handover,
                 });
+                // What it does not know of is never sent from here.
+                self.follower = None;
                 self.events.push_back(ChannelsEvent::HandOver);
             }
-            _ => self.give_up(now, None),
+            _ => self.give_up(now, self.heir),
         }
     }
 
@@ -58,7 +61,7 @@ impl ChannelsNode {
         self.in_touch(now).count()
     }
 
-    fn in_touch(&self, now: Time) -> impl Iterator<Item = NodeId> {
+    pub(super) fn in_touch(&self, now: Time) -> impl Iterator<Item = NodeId> {
         let within = self.times.heartbeat * MISSED_AT_MOST;
         let standbys = self.standbys.iter();
         standbys
@@ -76,27 +79,10 @@ impl ChannelsNode {
     /// itself, after all that it had to say was [sent](Self::send); `None` if it could not.
     /// It is to be left alone from now on.
     pub fn hand_over(&mut self, now: Time, channels: Option<Vec<u8>>) {
+        let package = channels.map(|channels| self.package(now, channels));
         let Some(outgoing) = &mut self.outgoing else {
             return;
         };
-        let sides = self.sides.iter().map(|(&id, side)| SavedSide {
-            id,
-            edge: side.edge.0,
-            number: side.number,
-            incarnation: side.incarnation,
-            token: side.token,
-            keys: side.keys.clone(),
-            end: side.end.save(now),
-        });
-        let package = channels.map(|channels| Package {
-            channels_at: self.shift.to_channels(now),
-            since: self.since,
-            next_side: self.next_side,
-            tokens: self.tokens,
-            has_global_owner: self.has_global_owner,
-            sides: sides.collect(),
-            channels: channels.into(),
-        });
         match package.and_then(|package| package.encode()) {
             Some(bytes) => {
                 outgoing.end.push(now, &bytes, None);
@@ -108,9 +94,21 @@ impl ChannelsNode {
         }
     }
 
+    pub(super) fn package(&self, now: Time, channels: Vec<u8>) -> Package {
+        Package {
+            channels_at: self.shift.to_channels(now),
+            since: self.since,
+            has_global_owner: self.has_global_owner,
+            sides: self.sides.save(now),
+            channels: channels.into(),
+        }
+    }
+
     /// The channels of a [`ChannelsEvent::Replica`] were read back, or could not be.
     pub fn on_replica(&mut self, now: Time, is_sound: bool) {
-        if let Some(incoming) = &mut self.incoming {
+        if let Some(following) = &mut self.following {
+            following.on_restored(now, is_sound);
+        } else if let Some(incoming) = &mut self.incoming {
             incoming.answer(now, is_sound);
             if is_sound {
                 // Should the owner die before it gives the lease up, that runs out.
@@ -202,6 +200,8 @@ impl ChannelsNode {
             incoming.shift = Shift::new(now, package.channels_at);
             let channels = std::mem::take(&mut package.channels);
             incoming.package = Some(package);
+            // It is newer than what this node has followed so far.
+            self.following = None;
             self.events.push_back(ChannelsEvent::Replica(channels));
         }
     }
@@ -221,13 +221,20 @@ impl ChannelsNode {
             }
             None if !is_nonsense => {}
             // Others may have other settings.
-            _ => self.ask_another(now, "no node that stands by can read them"),
+            _ => {
+                self.heir.take_if(|heir| *heir == from);
+                self.ask_another(now, "no node that stands by can read them");
+            }
         }
     }
 
     /// Another node ends that stood by.
     pub(super) fn on_leaves(&mut self, now: Time, node: NodeId) {
         self.standbys.remove(&node);
+        self.heir.take_if(|heir| *heir == node);
+        if self.follower.as_ref().is_some_and(|it| it.node == node) {
+            self.lose_follower(now, Loss::Ended);
+        }
         let Some(outgoing) = &mut self.outgoing else {
             return;
         };
@@ -248,7 +255,8 @@ impl ChannelsNode {
 
     pub(super) fn not_handed_over(&mut self, now: Time, why: &'static str) {
         self.notes.push_back(Note::NotHandedOver(why));
-        self.give_up(now, None);
+        // As if this node had died: nothing was sent that one that follows does not have.
+        self.give_up(now, self.heir);
     }
 
     fn give_up(&mut self, now: Time, successor: Option<NodeId>) {
@@ -307,55 +315,40 @@ impl ChannelsNode {
     /// This node owns the channels from now on, in this epoch.
     pub(super) fn begin(&mut self, now: Time, epoch: u64) {
         self.announce_at = now;
+        (self.follow_at, self.follow_pause) = (now, self.times.renew);
         self.standbys.clear();
         self.notes.push_back(Note::Owner(epoch));
         let predecessor = self.lease.predecessor();
         let incoming = self.incoming.take();
         let incoming =
             incoming.filter(|it| it.is_ready && predecessor == Some((it.from, it.epoch)));
-        let resumed = incoming.and_then(|incoming| {
-            let from = incoming.from;
-            let shift = incoming.shift;
-            let mut package = incoming.package?;
-            let sides = self.restore_sides(now, std::mem::take(&mut package.sides))?;
-            Some((from, shift, package, sides))
+        let handed_over = incoming.and_then(|incoming| {
+            let (from, shift) = (incoming.from, incoming.shift);
+            let package = incoming.package?;
+            let sides = Sides::restore(now, self.times, package.sides)?;
+            let (since, has_owner) = (package.since, package.has_global_owner);
+            Some((from, since, has_owner, shift, sides))
         });
-        let Some((from, shift, package, sides)) = resumed else {
+        let followed = self.take_followed(now, predecessor);
+        let Some((from, since, has_owner, shift, sides)) = handed_over.or(followed) else {
             self.since = epoch;
             self.shift = Shift::default();
             self.events.push_back(ChannelsEvent::Begin(epoch));
             return;
         };
-        self.since = package.since;
+        self.since = since;
         self.shift = shift;
-        self.next_side = package.next_side;
-        self.tokens = package.tokens;
-        self.has_global_owner = package.has_global_owner;
-        self.sides = sides;
+        self.has_global_owner = has_owner;
+        self.sides.replace(sides);
         self.notes.push_back(Note::Resumed(from));
         self.events.push_back(ChannelsEvent::Resume(epoch));
         // Each edge hears of it before anything of its routes comes.
-        let edges: BTreeSet<NodeId> = self.sides.values().map(|side| side.edge).collect();
+        let edges: BTreeSet<NodeId> = (self.sides.by_id.values())
+            .map(|side| side.joined.edge)
+            .collect();
         for edge in edges {
             let announce = self.announcement();
             self.post(epoch, Address::Node(edge), announce);
         }
-    }
-
-    fn restore_sides(&self, now: Time, saved: Vec<SavedSide>) -> Option<BTreeMap<SideId, Side>> {
-        let mut sides = BTreeMap::new();
-        for side in saved {
-            let end = RouteEnd::restore(now, self.times, side.end)?;
-            let restored = Side {
-                edge: NodeId(side.edge),
-                number: side.number,
-                incarnation: side.incarnation,
-                token: side.token,
-                end,
-                keys: side.keys,
-            };
-            sides.insert(side.id, restored);
-        }
-        Some(sides)
     }
 }

@@ -7,7 +7,8 @@ use crate::nodes::bus::NodeId;
 pub(super) enum Asked {
     Read,
     Take(Take),
-    Renew,
+    /// To renew it, with this successor.
+    Renew(Option<NodeId>),
 }
 
 /// To be the holder.
@@ -19,6 +20,8 @@ pub(super) struct Take {
     pub(super) epoch: u64,
     /// Whose entry that is, and of which epoch.
     pub(super) from: Option<(NodeId, u64)>,
+    /// That entry names this node as the successor.
+    pub(super) is_named: bool,
 }
 
 /// A lease that is given up once it is known how the entry stands.

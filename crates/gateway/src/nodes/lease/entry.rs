@@ -14,7 +14,8 @@ pub(super) struct Entry {
     pub(super) epoch: u64,
     /// The holder has given it up.
     pub(super) is_free: bool,
-    /// … in favour of this node: others wait for as long as if it were held.
+    /// … in favour of this node: others wait for as long as if it were held. While it is
+    /// held: the node that follows the holder and has all that it has.
     pub(super) successor: Option<NodeId>,
 }
 

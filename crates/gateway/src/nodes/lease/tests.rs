@@ -219,3 +219,141 @@ fn a_task_that_is_never_answered_does_not_hold_the_lease_up() {
     pass(&mut [&mut one], &mut store, 3_000, 5_000, true);
     assert_eq!(one.standing(at(5_000)), Standing::Owns(1));
 }
+
+/// Two nodes, of which the first has named the second for so long.
+fn named() -> (Lease, Lease, Store) {
+    let (mut one, mut other, mut store) = (node(1), node(2), Store::default());
+    pass(&mut [&mut one, &mut other], &mut store, 0, 3_000, true);
+    assert_eq!((one.may_name(), one.names()), (None, None));
+    one.set_successor(at(3_000), Some(NodeId(2)));
+    pass(&mut [&mut one, &mut other], &mut store, 3_000, 3_100, true);
+    assert_eq!(one.may_name(), Some(NodeId(2)));
+    assert_eq!(one.names(), Some(NodeId(2)));
+    (one, other, store)
+}
+
+#[test]
+fn who_is_named_takes_a_lease_that_is_over_before_others_and_knows_that_it_was_named() {
+    let (_, mut other, mut store) = named();
+    let mut third = node(3);
+    // The holder dies.
+    pass(
+        &mut [&mut third, &mut other],
+        &mut store,
+        3_100,
+        7_200,
+        true,
+    );
+    assert_eq!(other.standing(at(7_200)), Standing::Owns(2));
+    assert_eq!(other.predecessor(), Some((NodeId(1), 1)));
+    assert!(other.is_named());
+    // Nobody is named any more, and the next is not.
+    assert_eq!((other.may_name(), other.names()), (None, None));
+    pass(&mut [&mut third], &mut store, 7_200, 12_000, true);
+    assert_eq!(third.standing(at(12_000)), Standing::Owns(3));
+    assert!(!third.is_named());
+}
+
+#[test]
+fn others_take_the_lease_where_who_is_named_does_not() {
+    let (_, _, mut store) = named();
+    let mut third = node(3);
+    pass(&mut [&mut third], &mut store, 3_100, 8_900, true);
+    assert_eq!(third.standing(at(8_900)), Standing::StandsBy);
+    pass(&mut [&mut third], &mut store, 8_900, 10_300, true);
+    assert_eq!(third.standing(at(10_300)), Standing::Owns(2));
+    assert!(!third.is_named());
+}
+
+#[test]
+fn an_entry_may_name_a_node_until_it_is_known_that_it_does_not() {
+    let (mut one, mut other, mut store) = named();
+    one.set_successor(at(3_100), None);
+    // It was written, perhaps, and nobody knows.
+    pass(&mut [&mut one], &mut store, 3_100, 4_000, false);
+    assert_eq!(one.may_name(), Some(NodeId(2)));
+    pass(&mut [&mut one, &mut other], &mut store, 4_000, 5_000, true);
+    assert_eq!((one.may_name(), one.names()), (None, None));
+    assert_eq!(one.standing(at(5_000)), Standing::Owns(1));
+    // So who was named before is not when it takes the lease.
+    pass(&mut [&mut other], &mut store, 5_000, 10_000, true);
+    assert_eq!(other.standing(at(10_000)), Standing::Owns(2));
+    assert!(!other.is_named());
+}
+
+#[test]
+fn who_is_named_does_not_lose_its_place_by_readings_that_fail() {
+    let (_, mut other, mut store) = named();
+    other.set_can_succeed(true);
+    // The holder dies, and then nothing can be read for a while.
+    pass(&mut [&mut other], &mut store, 3_100, 4_100, true);
+    pass(&mut [&mut other], &mut store, 4_100, 6_500, false);
+    pass(&mut [&mut other], &mut store, 6_500, 7_200, true);
+    assert_eq!(other.standing(at(7_200)), Standing::Owns(2));
+    assert!(other.is_named());
+}
+
+#[test]
+fn a_name_that_was_written_while_the_answer_was_lost_is_not_forgotten() {
+    let (mut one, mut store) = (node(1), Store::default());
+    pass(&mut [&mut one], &mut store, 0, 1_000, true);
+    one.set_successor(at(1_000), Some(NodeId(2)));
+    one.handle_deadline(at(1_000));
+    let task = one.poll_task().unwrap();
+    let _ = store.answer(task.request);
+    one.on_answer(at(1_500), task.number, LeaseAnswer::Failed("lost".into()));
+    one.set_successor(at(1_500), None);
+    let mut answers = Vec::new();
+    for ms in 1_500..4_000 {
+        one.handle_deadline(at(ms));
+        if let Some(task) = one.poll_task() {
+            let answer = store.answer(task.request);
+            one.on_answer(at(ms), task.number, answer.clone());
+            let entry = Entry::decode(store.entry.clone().unwrap()).unwrap();
+            let is_known = entry.successor.is_none() || one.may_name() == entry.successor;
+            assert!(is_known, "{ms}: {answer:?}");
+            answers.push(answer);
+        }
+    }
+    assert!(answers.contains(&LeaseAnswer::Conflict), "{answers:?}");
+    assert_eq!(one.may_name(), None);
+}
+
+#[test]
+fn who_is_named_and_has_nothing_to_go_on_with_waits_as_others_do() {
+    let (_, mut other, mut store) = named();
+    pass(&mut [&mut other], &mut store, 3_100, 4_100, true);
+    pass(&mut [&mut other], &mut store, 4_100, 6_500, false);
+    pass(&mut [&mut other], &mut store, 6_500, 9_400, true);
+    assert_eq!(other.standing(at(9_400)), Standing::StandsBy);
+}
+
+#[test]
+fn a_lease_counts_from_when_its_renewal_was_told_of() {
+    let (_, mut other, mut store) = named();
+    pass(&mut [&mut other], &mut store, 3_100, 4_100, true);
+    // A reading is under way; the holder renews, says so, and dies.
+    other.handle_deadline(at(5_100));
+    let read = other.poll_task().unwrap();
+    let old = store.answer(read.request);
+    store.revision += 1;
+    other.note_renewal(at(5_200), store.revision);
+    other.on_answer(at(5_300), read.number, old);
+    pass(&mut [&mut other], &mut store, 5_300, 8_190, true);
+    assert_eq!(other.standing(at(8_190)), Standing::StandsBy);
+    pass(&mut [&mut other], &mut store, 8_190, 8_300, true);
+    assert_eq!(other.standing(at(8_300)), Standing::Owns(2));
+}
+
+#[test]
+fn what_was_told_of_while_nothing_could_be_read_may_name_nobody() {
+    let (mut one, mut other, mut store) = named();
+    other.set_can_succeed(true);
+    pass(&mut [&mut other], &mut store, 3_100, 4_100, true);
+    one.set_successor(at(4_100), None);
+    pass(&mut [&mut one], &mut store, 4_100, 4_200, true);
+    other.note_renewal(at(4_200), store.revision);
+    pass(&mut [&mut other], &mut store, 4_200, 8_000, false);
+    pass(&mut [&mut other], &mut store, 8_000, 10_900, true);
+    assert_eq!(other.standing(at(10_900)), Standing::StandsBy);
+}

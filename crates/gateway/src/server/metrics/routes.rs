@@ -31,6 +31,11 @@ pub(super) fn of_routes(families: &mut Families, routes: &RouteNumbers) {
             "Windows too old for a slow edge, which gets a full state instead",
             routes.counters.windows_left_out,
         ),
+        (
+            "gateway_resyncs_total",
+            "How often a node that followed this one had other channels, and got all anew",
+            routes.resyncs,
+        ),
     ];
     for (name, help, value) in counters {
         families.add(Kind::Counter, name, help, &[], value as f64);
@@ -55,6 +60,11 @@ pub(super) fn of_routes(families: &mut Families, routes: &RouteNumbers) {
             "gateway_standbys",
             "Nodes that stand by for the channels that this node owns",
             routes.standbys,
+        ),
+        (
+            "gateway_followed",
+            "1 while a node that stands by has all that this one has, and would go on",
+            u64::from(routes.is_followed),
         ),
     ];
     for (name, help, value) in gauges {

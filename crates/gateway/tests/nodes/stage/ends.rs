@@ -73,6 +73,27 @@ impl Stage {
         }
     }
 
+    /// The owner dies; only if another node follows it, where that is asked for.
+    pub(super) fn kill_owner(&mut self, back_after: u64, only_followed: bool) {
+        let Some(node) = self.places.iter().position(|place| self.is_owner(place)) else {
+            return;
+        };
+        let is_followed = match &self.places[node].part {
+            Some(Part::Channels(channels)) => channels.0.is_followed(),
+            _ => false,
+        };
+        if is_followed {
+            self.died_followed = true;
+            self.outcome.followed_deaths += 1;
+        } else if only_followed {
+            return;
+        } else {
+            self.died_followed = false;
+            self.outcome.deaths += 1;
+        }
+        self.kill(node, back_after);
+    }
+
     pub(super) fn kill(&mut self, node: usize, back_after: u64) {
         let place = &mut self.places[node];
         place.ending = None;
