@@ -282,7 +282,7 @@ fn the_configuration_and_its_rules_are_prometheus_own() {
         .unwrap();
     let printed = String::from_utf8_lossy(&checked.stdout).into_owned();
     assert!(checked.status.success(), "{printed}");
-    for (rules, count) in [("gateway.rules.yml", 4), ("nodes.rules.yml", 3)] {
+    for (rules, count) in [("gateway.rules.yml", 4), ("nodes.rules.yml", 4)] {
         let checked = Command::new("promtool")
             .args(["check", "rules"])
             .arg(deploy("prometheus").join(rules))
