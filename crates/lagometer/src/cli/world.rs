@@ -14,10 +14,11 @@ pub(crate) struct WorldArguments {
     /// A built-in scenario's name (single, spatial, lod), or a TOML file
     #[arg(default_value = "single")]
     pub(crate) scenario: String,
-    /// The gateway's address for players; one of our own is started otherwise
-    #[arg(long, value_name = "HOST:PORT")]
+    /// The gateway's address for players, or those of its edges, separated by commas, over which
+    /// they are spread; a gateway of our own is started otherwise
+    #[arg(long, value_name = "HOST:PORT,…")]
     pub(crate) gateway: Option<String>,
-    /// Its address for game servers; port 11288 of the same host by default
+    /// Its address for game servers; port 11288 of the (first) host by default
     #[arg(long, value_name = "HOST:PORT", requires = "gateway")]
     pub(crate) servers: Option<String>,
     /// Its address for metrics, to ask what it costs; not asked by default

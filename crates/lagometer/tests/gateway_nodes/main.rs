@@ -16,7 +16,7 @@ mod security;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nats_server::NatsServer;
@@ -153,6 +153,34 @@ fn players_of_two_edges_see_one_world_whoever_is_killed() {
         "NATS was killed: all seen {:?} after it was back",
         since.elapsed()
     );
+}
+
+#[test]
+fn players_of_a_world_are_spread_over_the_edges_that_it_is_told_of() {
+    let Some(cluster) = Cluster::start() else {
+        return;
+    };
+    let edges: Vec<String> = cluster
+        .clients()
+        .iter()
+        .map(SocketAddr::to_string)
+        .collect();
+    let world = Command::new(env!("CARGO_BIN_EXE_lagometer"))
+        .args(["world", "single", "--players=6", "--for=3s", "--no-html"])
+        .args([format!("--gateway={}", edges.join(","))])
+        .args([format!("--servers={}", cluster.edges[0].servers)])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let players = |edge: &Node| edge.metric("connection_num{type=\"CLIENT\"}");
+    for edge in &cluster.edges {
+        edge.until("it has its share", |edge| players(edge) == 3);
+    }
+    let ended = world.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    // On a busy machine states may be too old, which is said with 1.
+    assert!(matches!(ended.status.code(), Some(0 | 1)), "{said}");
 }
 
 #[test]

@@ -26,14 +26,24 @@ use crate::sim::scenario::Scenario;
 use metrics::Watch;
 
 /// Where a gateway listens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Venue {
-    /// For players.
-    pub clients: SocketAddr,
+    /// For players: one address or, of a gateway with several edges, those of all, over which
+    /// players are spread.
+    pub clients: Vec<SocketAddr>,
     /// For game servers.
     pub servers: SocketAddr,
     /// For whoever asks for metrics, where it is to be asked.
     pub metrics: Option<SocketAddr>,
+}
+
+impl Venue {
+    /// Where players connect, in words.
+    #[must_use]
+    pub fn players_place(&self) -> String {
+        let edges: Vec<String> = self.clients.iter().map(SocketAddr::to_string).collect();
+        edges.join(",")
+    }
 }
 
 /// By what a run is timed: this process's clock, or one that several processes
@@ -119,7 +129,7 @@ pub fn play(
     stop: &AtomicBool,
 ) -> Result<Outcome, PlayError> {
     let metrics = venue.metrics.map(MetricsSource::from);
-    play_over(scenario, &mut Plain(*venue), metrics, progress, stop)
+    play_over(scenario, &mut Plain(venue.clone()), metrics, progress, stop)
 }
 
 /// Plays a shard of `scenario` on the gateway at `venue`, by the clock that
@@ -135,7 +145,7 @@ pub fn play_together(
     run_clock: Rc<dyn RunClock>,
     coordination: &mut dyn Coordination,
 ) -> Result<Outcome, PlayError> {
-    let mut connector = Plain(*venue);
+    let mut connector = Plain(venue.clone());
     play_by(
         scenario,
         shard,
@@ -208,12 +218,17 @@ impl Connector for Plain {
         TcpStream::connect(self.0.servers).map(Wire::Tcp)
     }
 
-    fn connect_player(&mut self, _number: u32) -> io::Result<Wire> {
-        TcpStream::connect(self.0.clients).map(Wire::Tcp)
+    fn connect_player(&mut self, number: u32) -> io::Result<Wire> {
+        let edges = &self.0.clients;
+        let first = number as usize % edges.len().max(1);
+        // Where its own is gone a player goes to the next.
+        let (before, from) = edges.split_at(first);
+        let in_order: Vec<SocketAddr> = from.iter().chain(before).copied().collect();
+        TcpStream::connect(&in_order[..]).map(Wire::Tcp)
     }
 
     fn place(&self) -> String {
-        self.0.clients.to_string()
+        self.0.players_place()
     }
 
     fn begin_impairments(&mut self) -> io::Result<()> {

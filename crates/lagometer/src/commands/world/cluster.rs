@@ -12,7 +12,7 @@ use lagometer_remote::Secret;
 use lagometer_world::real::Venue;
 use lagometer_world::{Moment, Outcome, Scenario, Server};
 
-use super::address::{SERVERS_PORT, address};
+use super::address::{SERVERS_PORT, address, addresses};
 use super::meeting::{Meeting, Way};
 use crate::cli::{ClusterArguments, WorldArguments};
 use crate::failure::Failure;
@@ -115,12 +115,11 @@ fn not_shared(error: Error, scenario: &Scenario) -> Failure {
 /// find it: as written, since names may lead elsewhere where they are.
 fn as_passed_on(arguments: &WorldArguments, venue: &Venue) -> [String; 2] {
     let Some(gateway) = &arguments.gateway else {
-        return [venue.clients.to_string(), venue.servers.to_string()];
+        return [venue.players_place(), venue.servers.to_string()];
     };
     let servers = arguments.servers.clone().unwrap_or_else(|| {
-        let host = gateway
-            .rsplit_once(':')
-            .map_or(&**gateway, |(host, _)| host);
+        let first = gateway.split(',').next().unwrap_or(gateway);
+        let host = first.rsplit_once(':').map_or(first, |(host, _)| host);
         format!("{host}:{SERVERS_PORT}")
     });
     [gateway.clone(), servers]
@@ -181,13 +180,12 @@ pub(super) fn work(at: &str, cluster: &ClusterArguments) -> Result<ExitCode, Fai
             Server::count(joined.scenario()),
         ),
     }
-    let resolve = |written: &str, flag: &str| {
-        let found = address(written, flag);
-        found.inspect_err(|failure| joined.give_up(&failure.to_string()))
-    };
+    let clients = addresses(joined.gateway(), "the coordinator's --gateway");
+    let servers = address(joined.gateway_for_servers(), "the coordinator's --servers");
+    let give_up = |failure: &Failure| joined.give_up(&failure.to_string());
     let venue = Venue {
-        clients: resolve(joined.gateway(), "the coordinator's --gateway")?,
-        servers: resolve(joined.gateway_for_servers(), "the coordinator's --servers")?,
+        clients: clients.inspect_err(give_up)?,
+        servers: servers.inspect_err(give_up)?,
         metrics: None,
     };
     let played = joined.play(&venue, stop);

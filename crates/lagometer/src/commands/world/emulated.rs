@@ -124,7 +124,7 @@ fn play(cell: &Cell, place: &Place, stop: &AtomicBool) -> Result<EmulatedWorld, 
         servers: venue.servers,
         // A guest's processor has no time of its own to report.
         metrics: venue.metrics.filter(|_| place.testbed == Testbed::Emu),
-        clients_port: venue.clients.port(),
+        clients_port: venue.clients[0].port(),
     };
     let mut line = Progress::start(scenario, place.is_live);
     let played = landscape.play(

@@ -92,7 +92,7 @@ impl OwnGateway {
             std::thread::sleep(POLL);
         }
         let venue = Venue {
-            clients,
+            clients: vec![clients],
             servers,
             metrics: Some(metrics),
         };
@@ -101,7 +101,7 @@ impl OwnGateway {
 
     /// Where it listens.
     pub(super) fn venue(&self) -> Venue {
-        self.venue
+        self.venue.clone()
     }
 }
 

@@ -11,7 +11,7 @@ use lagometer_results::{Warning, World, world_verdict};
 use lagometer_world::real::{Venue, play};
 use lagometer_world::{CapacitySearch, Moment, Scenario, assemble};
 
-use super::address::{SERVERS_PORT, address};
+use super::address::{SERVERS_PORT, address, addresses};
 use super::exporter::Exporter;
 use super::own_gateway::OwnGateway;
 use super::progress::Progress;
@@ -98,7 +98,7 @@ fn play_one(
     let (venue, own) = venue(arguments, scenario)?;
     let place = own
         .as_ref()
-        .map_or_else(|| venue.clients.to_string(), |_| "own".to_owned());
+        .map_or_else(|| venue.players_place(), |_| "own".to_owned());
     note!(
         "lagometer: `{}` with {} players, one every {}, then {}",
         scenario.name,
@@ -137,10 +137,10 @@ fn venue(
         let own = OwnGateway::start(scenario.space.as_ref(), "tcp", Ipv4Addr::LOCALHOST)?;
         return Ok((own.venue(), Some(own)));
     };
-    let clients = address(gateway, "--gateway")?;
+    let clients = addresses(gateway, "--gateway")?;
     let servers = match &arguments.servers {
         Some(servers) => address(servers, "--servers")?,
-        None => SocketAddr::new(clients.ip(), SERVERS_PORT),
+        None => SocketAddr::new(clients[0].ip(), SERVERS_PORT),
     };
     let metrics = arguments
         .metrics
