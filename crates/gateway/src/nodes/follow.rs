@@ -21,6 +21,7 @@ mod loss;
 mod replica;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 use bytes::Bytes;
 use lagometer_units::Time;
@@ -115,6 +116,12 @@ impl Follower {
             held: VecDeque::new(),
             is_gone: false,
         }
+    }
+
+    /// Whether it has all that is done, or has had no more than this to acknowledge the rest.
+    pub(super) fn keeps_up(&self, now: Time, within: Duration) -> bool {
+        let oldest = self.logged_at.front();
+        self.phase == Phase::InSync && oldest.is_none_or(|&(_, at)| now.since(at) < within)
     }
 
     /// Whether it never goes on with what it has.

@@ -32,10 +32,16 @@ impl ChannelsNode {
         }
         self.heir = self.complete_follower();
         let mut others: VecDeque<NodeId> = self.in_touch(now).collect();
-        // One that follows is first; then, who said last that it stands by is most likely
-        // there still.
+        // One that follows is first, and one that does not keep up is last: it may be gone. Of
+        // the others, who said last that it stands by is most likely there still.
         let (heir, standbys) = (self.heir, &self.standbys);
-        let order = |node: &NodeId| (heir != Some(*node), Reverse(standbys.get(node).copied()));
+        let follower = self.follower.as_ref();
+        let keeps_up = follower.is_some_and(|it| it.keeps_up(now, self.times.follow / 4));
+        let order = |node: &NodeId| {
+            let is_heir = heir == Some(*node);
+            let rank = u8::from(!is_heir) + 2 * u8::from(is_heir && !keeps_up);
+            (rank, Reverse(standbys.get(node).copied()))
+        };
         others.make_contiguous().sort_by_key(order);
         match (self.standing, others.pop_front()) {
             (Standing::Owns(_), Some(to)) => {
