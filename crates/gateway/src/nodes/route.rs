@@ -331,6 +331,11 @@ impl RouteEnd {
         })
     }
 
+    /// All frames' contents that are due.
+    pub(super) fn poll_all(&mut self, now: Time) -> Vec<Data> {
+        std::iter::from_fn(|| self.poll(now)).collect()
+    }
+
     /// The bus is there again: what was under way is most likely lost.
     pub(super) fn send_again(&mut self) {
         self.resend_at = None;

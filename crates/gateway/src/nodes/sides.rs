@@ -16,7 +16,7 @@ use super::NodeTimes;
 use super::bus::NodeId;
 use super::codec::decode_to_channels;
 use super::frame::Data;
-use super::route::{RouteCounters, RouteEnd, SavedEnd};
+use super::route::{Nonsense, RouteCounters, RouteEnd, SavedEnd};
 
 /// A connection loop of an edge, as it joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,14 +36,6 @@ pub(super) struct Side {
     pub(super) keys: BTreeSet<ConnKey>,
     /// What has come on it cannot be read: it is to be given up.
     pub(super) is_unsound: bool,
-}
-
-impl Side {
-    /// Why it is to be given up, if it is.
-    fn is_lost(&self, now: Time) -> Option<&'static str> {
-        let unsound = self.is_unsound.then_some("it speaks nonsense");
-        unsound.or(self.end.is_lost(now))
-    }
 }
 
 /// All of them.
@@ -196,26 +188,27 @@ impl Sides {
 
     /// Takes a frame's content that has come on a route.
     pub(super) fn take(&mut self, now: Time, id: SideId, data: Data) -> Taken {
-        let Some(side) = self.by_id.get_mut(&id) else {
-            return Taken::default();
-        };
-        let mut bytes = Vec::new();
-        if side.end.take(now, data, &mut bytes).is_err() {
-            return Taken::default();
-        }
-        side.messages(bytes)
+        self.take_by(id, |end, messages| end.take(now, data, messages))
     }
 
     /// Takes what the owner has taken.
     pub(super) fn replay(&mut self, now: Time, id: SideId, data: Data) -> Taken {
+        self.take_by(id, |end, messages| end.replay(now, data, messages))
+    }
+
+    fn take_by(
+        &mut self,
+        id: SideId,
+        take: impl FnOnce(&mut RouteEnd, &mut Vec<Bytes>) -> Result<(), Nonsense>,
+    ) -> Taken {
         let Some(side) = self.by_id.get_mut(&id) else {
             return Taken::default();
         };
         let mut bytes = Vec::new();
-        if side.end.replay(now, data, &mut bytes).is_err() {
-            return Taken::default();
+        match take(&mut side.end, &mut bytes) {
+            Ok(()) => side.messages(bytes),
+            Err(Nonsense) => Taken::default(),
         }
-        side.messages(bytes)
     }
 
     /// A message of the channel manager, encoded. Returns whether it has a route.
@@ -292,6 +285,12 @@ impl Sides {
 }
 
 impl Side {
+    /// Why it is to be given up, if it is.
+    fn is_lost(&self, now: Time) -> Option<&'static str> {
+        let unsound = self.is_unsound.then_some("it speaks nonsense");
+        unsound.or(self.end.is_lost(now))
+    }
+
     /// Reads messages, up to the first that is none.
     fn messages(&mut self, all: Vec<Bytes>) -> Taken {
         let mut taken = Taken {

@@ -34,19 +34,22 @@ pub(super) type Resumed = (NodeId, u64, bool, Shift, Sides);
 impl ChannelsNode {
     /// The node that has all that was ever sent from here, if there is one.
     pub(super) fn complete_follower(&self) -> Option<NodeId> {
+        let gone = self.follower.as_ref().filter(|it| it.is_gone());
+        let gone = gone.map(|it| it.node);
+        let named = self.lease.may_name().filter(|node| gone != Some(*node));
+        self.in_sync().or(named)
+    }
+
+    fn in_sync(&self) -> Option<NodeId> {
         let follower = self.follower.as_ref();
         let in_sync = follower.filter(|it| it.phase == Phase::InSync);
-        let gone = follower.filter(|it| it.is_gone()).map(|it| it.node);
-        let named = self.lease.may_name().filter(|node| gone != Some(*node));
-        in_sync.map(|it| it.node).or(named)
+        in_sync.map(|it| it.node)
     }
 
     /// Whether another node would go on with the channels, should this one die.
     #[must_use]
     pub fn is_followed(&self) -> bool {
-        let follower = self.follower.as_ref();
-        let in_sync = follower.filter(|it| it.phase == Phase::InSync);
-        in_sync.is_some_and(|it| self.lease.names() == Some(it.node))
+        self.in_sync().is_some() && self.in_sync() == self.lease.names()
     }
 
     /// How often a node that followed this one had something else than this one.
@@ -257,8 +260,7 @@ impl ChannelsNode {
         if follower.phase != Phase::Wanted {
             let session = follower.session;
             let revision = self.lease.revision().unwrap_or_default();
-            let data: Vec<Data> = std::iter::from_fn(|| follower.end.poll(now)).collect();
-            for data in data {
+            for data in follower.end.poll_all(now) {
                 let follow = Follow {
                     session,
                     revision,
@@ -370,8 +372,7 @@ impl ChannelsNode {
             return;
         }
         let (to, epoch, session) = (following.owner, following.epoch, following.session);
-        let frames: Vec<Data> = std::iter::from_fn(|| end.poll(now)).collect();
-        for data in frames {
+        for data in end.poll_all(now) {
             let follow = Follow {
                 session,
                 revision: 0,

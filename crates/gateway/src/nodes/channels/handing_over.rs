@@ -38,8 +38,11 @@ impl ChannelsNode {
         let follower = self.follower.as_ref();
         let keeps_up = follower.is_some_and(|it| it.keeps_up(now, self.times.follow / 4));
         let order = |node: &NodeId| {
-            let is_heir = heir == Some(*node);
-            let rank = u8::from(!is_heir) + 2 * u8::from(is_heir && !keeps_up);
+            let rank = match heir == Some(*node) {
+                true if keeps_up => 0,
+                false => 1,
+                true => 2,
+            };
             (rank, Reverse(standbys.get(node).copied()))
         };
         others.make_contiguous().sort_by_key(order);
@@ -286,8 +289,7 @@ impl ChannelsNode {
                 self.not_handed_over(now, "the node that stands by does not answer in time");
                 return;
             }
-            let data: Vec<Data> = std::iter::from_fn(|| outgoing.end.poll(now)).collect();
-            for data in data {
+            for data in outgoing.end.poll_all(now) {
                 self.post(epoch, Address::Node(to), Content::Handover { data });
             }
         }
@@ -303,8 +305,7 @@ impl ChannelsNode {
                 incoming.end = None;
                 return;
             }
-            let data: Vec<Data> = std::iter::from_fn(|| end.poll(now)).collect();
-            for data in data {
+            for data in end.poll_all(now) {
                 self.post(epoch, Address::Node(to), Content::Handover { data });
             }
         }
