@@ -54,7 +54,7 @@ pub(crate) use record::record;
 #[cfg(test)]
 pub(crate) use reference::pages_without_sockets;
 pub(crate) use reference::reference;
-pub(crate) use replay::{read_bundle, replay};
+pub(crate) use replay::{read_recipe, replay};
 pub(crate) use report::report;
 pub(crate) use run::run;
 pub(crate) use serve::serve;

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cli::{GuestArguments, GuestJob, GuestRunArguments, WorldArguments, kinds};
 use crate::commands::{
-    acquire_permission, emulation_failure, measure_within, named, play_worlds_within, read_bundle,
+    acquire_permission, emulation_failure, measure_within, named, play_worlds_within, read_recipe,
     shape_within,
 };
 use crate::failure::Failure;
@@ -89,9 +89,9 @@ fn play_seed(arguments: &GuestRunArguments) -> Result<ExitCode, Failure> {
     acquire_permission()?;
     let mut resolved = match &arguments.bundle {
         Some(path) => {
-            let mut bundle = read_bundle(path)?;
-            bundle.recipe.experiment.seed = arguments.seed;
-            bundle.resolve().map_err(Failure::input)?
+            let mut recipe = read_recipe(path)?;
+            recipe.experiment.seed = arguments.seed;
+            recipe.resolve(Testbed::Kernel).map_err(Failure::input)?
         }
         None => named::resolved(&named::Ask {
             experiment: arguments.experiment.as_deref().unwrap_or_default(),

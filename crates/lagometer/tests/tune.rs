@@ -371,6 +371,15 @@ fn what_cannot_be_searched_is_refused_in_one_line_that_says_how_to_mend_it() {
         (&["--trials", "7"], "ask for at least 8"),
         (&["--for", "100ms"], "each of 5 seeds"),
         (&["--state", state], "it is no state of a search"),
+        (&["--kernel", "6.1"], "--kernel is for `--testbed kernel`"),
+        (
+            &["--testbed", "kernel", "--nats", "nats://127.0.0.1"],
+            "--nats is for `--testbed sim`",
+        ),
+        (
+            &["--lanes", "udt-game"],
+            "`--testbed kernel` plays it in virtual time",
+        ),
     ] {
         let output = tune(arguments);
         let said = stderr(&output);
@@ -386,10 +395,15 @@ fn what_cannot_be_searched_is_refused_in_one_line_that_says_how_to_mend_it() {
     assert!(stderr(&udp).contains("no settings that are worth searching"));
 }
 
-/// The file of the tuned presets.
-fn tuned_presets() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../transport/tuned.toml");
+/// The file of the tuned presets of a crate.
+fn tuned_presets_of(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../{name}/tuned.toml"));
     fs::read_to_string(path).unwrap()
+}
+
+/// Those of endpoints.
+fn tuned_presets() -> String {
+    tuned_presets_of("transport")
 }
 
 /// The command that made the tuned presets, as their file has it at its head.
@@ -403,6 +417,28 @@ fn command_of(tuned: &str) -> Vec<&str> {
 fn value<'a>(words: &[&'a str], flag: &str) -> &'a str {
     let at = words.iter().position(|it| *it == flag).unwrap();
     words[at + 1]
+}
+
+/// Trials of each lane that a command has.
+fn trials_of_a_lane(words: &[&str]) -> usize {
+    let lanes = value(words, "--lanes").split(',').count();
+    value(words, "--trials").parse::<usize>().unwrap() / lanes
+}
+
+#[test]
+fn every_transport_was_searched_with_as_many_trials_on_the_same_networks() {
+    let [of_endpoints, of_sockets] = ["transport", "socket"].map(tuned_presets_of);
+    let [in_sim, on_kernel] = [&of_endpoints, &of_sockets].map(|text| command_of(text));
+    assert_eq!(value(&on_kernel, "--testbed"), "kernel");
+    for flag in ["--network", "--seed"] {
+        assert_eq!(value(&in_sim, flag), value(&on_kernel, flag));
+    }
+    assert_eq!(trials_of_a_lane(&in_sim), trials_of_a_lane(&on_kernel));
+    assert_eq!(in_sim[2], on_kernel[2], "the same experiment");
+    let searched = [value(&in_sim, "--lanes"), value(&on_kernel, "--lanes")].join(",");
+    for lane in ["udt-game", "srt-game", "kcp-game", "tcp-game"] {
+        assert!(searched.split(',').any(|it| it == lane), "{lane}");
+    }
 }
 
 /// Settings that were found on a network are at home there.
@@ -435,9 +471,8 @@ fn the_tuned_presets_are_found_again_by_the_command_at_the_head_of_their_file() 
     let tuned = tuned_presets();
     let words = command_of(&tuned);
     assert_eq!(words[..2], ["lagometer", "tune"], "{words:?}");
-    let lanes: Vec<&str> = value(&words, "--lanes").split(',').collect();
-    assert!(lanes.contains(&LANE));
-    let trials = value(&words, "--trials").parse::<usize>().unwrap() / lanes.len();
+    assert!(value(&words, "--lanes").split(',').any(|lane| lane == LANE));
+    let trials = trials_of_a_lane(&words);
     let folder = tempfile::tempdir().unwrap();
     let found = folder.path().join("found.toml");
     let mut arguments: Vec<String> = words[1..].iter().map(|&it| it.to_owned()).collect();

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use lagometer_transport::{Preset, Spec};
+use lagometer_transport::{Preset, Source, Spec, family_among};
 
 use crate::spec::SocketSpec;
 use crate::srt;
@@ -19,12 +19,25 @@ const TRANSPORTS: &[&[Preset<SocketSpec>]] = &[udt::PRESETS, srt::PRESETS];
 /// sockets, one a line: each makes its own of the endpoint's settings.
 const IN_KERNEL: &[fn(&Spec) -> Option<SocketSpec>] = &[tcp::in_kernel];
 
+/// Where tuned settings come from: the search, and for the rest the `game` preset.
+pub(crate) const TUNED: &[Source] = &[Source::library(
+    "found by the search that stands at its head, on networks that judge nothing",
+    "crates/socket/tuned.toml",
+)];
+
 /// Every preset of a transport that owns its sockets, in the order in which lanes
 /// are best shown. The presets of the crate `transport` are not among them.
 #[must_use]
 pub fn presets() -> &'static [Preset<SocketSpec>] {
     static ALL: LazyLock<Vec<Preset<SocketSpec>>> = LazyLock::new(|| TRANSPORTS.concat());
     &ALL
+}
+
+/// The family that a preset called `name` is of or stands beside, whichever of the two
+/// crates has it.
+#[must_use]
+pub fn family_of(name: &str) -> Option<&'static str> {
+    lagometer_transport::family_of(name).or_else(|| family_among(presets(), name))
 }
 
 /// The names of all presets that run over real sockets: of endpoints first.
@@ -60,7 +73,7 @@ pub(crate) fn checked<T: SocketTransport>(settings: T) -> SocketSpec {
 mod tests {
     use std::collections::BTreeSet;
 
-    use lagometer_transport::{Member, PEER_TIMEOUT, PeerTimeout, PresetKind, Source};
+    use lagometer_transport::{Member, PEER_TIMEOUT, PeerTimeout, PresetKind};
 
     use super::*;
 
@@ -93,6 +106,23 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_tuned_presets_are_what_the_search_wrote_down_and_promise_what_the_game_presets_do() {
+        for family in ["udt", "srt"] {
+            let of_kind = |kind| preset(&format!("{family}-{kind}")).unwrap();
+            let (game, tuned) = (of_kind(PresetKind::Game), of_kind(PresetKind::Tuned));
+            let is_found = crate::tuned::found().found(family).is_some();
+            assert_eq!(game != tuned, is_found, "{family}");
+            let promises = |spec: &SocketSpec| {
+                let it = spec.properties();
+                (it.reliable, it.ordered, it.encrypted)
+            };
+            assert_eq!(promises(&game), promises(&tuned), "{family}");
+        }
+        let mut families = crate::tuned::found().families();
+        assert!(families.all(|family| ["udt", "srt"].contains(&family)));
     }
 
     #[test]

@@ -28,6 +28,7 @@
 //! - [`udt`]: UDT, where the feature of that name brings it
 //! - [`srt`]: SRT, where the feature of that name brings it
 //! - `transport`, `spec`, `catalogue`: settings, and what is made of them
+//! - `tuned`: settings that a search found
 //! - `mid_page_buffer`: memory that the kernel is fast to fill and to read
 //! - `sleep`: waiting for a file
 //! - [`udp`]: datagrams in bulk, by the fewest system calls
@@ -48,10 +49,11 @@ pub mod srt;
 #[cfg_attr(not(target_os = "linux"), path = "tcp_elsewhere.rs")]
 pub mod tcp;
 mod transport;
+mod tuned;
 pub mod udp;
 pub mod udt;
 
-pub use catalogue::{names, own_names, presets};
+pub use catalogue::{family_of, names, own_names, presets};
 pub use connection::{BoxedConnection, Counters, DatagramTap, SocketConnection};
 pub use endpoint_connection::EndpointConnection;
 pub use mid_page_buffer::MidPageBuffer;

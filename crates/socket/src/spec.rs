@@ -6,7 +6,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 use lagometer_transport::{
-    BadSetting, BadSpec, BoxedEndpoint, Encapsulation, Offer, Spec, TransportProperties,
+    BadSetting, BadSpec, BoxedEndpoint, Encapsulation, Offer, Spec, TransportProperties, Tunable,
     with_overrides,
 };
 use serde_json::{Map, Value};
@@ -130,6 +130,22 @@ impl SocketSpec {
         self.0.settings()
     }
 
+    /// The settings that are worth searching.
+    #[must_use]
+    pub fn tunables(&self) -> &'static [Tunable] {
+        self.0.tunables()
+    }
+
+    /// The same transport with the settings in `overrides` put in place of its own;
+    /// tables within are merged likewise.
+    ///
+    /// # Errors
+    ///
+    /// [`BadSetting`] when a setting is unknown, of the wrong kind or out of range.
+    pub fn with_overrides(&self, overrides: &Map<String, Value>) -> Result<Self, BadSetting> {
+        self.0.with(overrides)
+    }
+
     /// Makes the side that opens the connection. Its sockets belong to the
     /// network namespace of the calling thread.
     ///
@@ -148,6 +164,13 @@ impl SocketSpec {
     /// What the system says.
     pub fn server(&self, opening: &Opening) -> io::Result<BoxedConnection> {
         self.0.server(opening)
+    }
+}
+
+/// Transports are equal whose names and settings are.
+impl PartialEq for SocketSpec {
+    fn eq(&self, other: &Self) -> bool {
+        self.transport() == other.transport() && self.settings_json() == other.settings_json()
     }
 }
 
@@ -174,6 +197,7 @@ trait AnySocketTransport: fmt::Debug + Send + Sync {
     fn is_carried_by_udp(&self) -> bool;
     fn asks_for_ecn(&self) -> bool;
     fn settings(&self) -> Value;
+    fn tunables(&self) -> &'static [Tunable];
     fn endpoint(&self) -> Option<&Spec>;
     fn with(&self, overrides: &Map<String, Value>) -> Result<SocketSpec, BadSetting>;
     fn client(&self, opening: &Opening) -> io::Result<BoxedConnection>;
@@ -211,6 +235,10 @@ impl<T: SocketTransport> AnySocketTransport for T {
 
     fn settings(&self) -> Value {
         serde_json::to_value(self).expect("settings are tables with keys that are strings")
+    }
+
+    fn tunables(&self) -> &'static [Tunable] {
+        T::TUNABLES
     }
 
     fn endpoint(&self) -> Option<&Spec> {
@@ -288,6 +316,10 @@ impl AnySocketTransport for OfEndpoint {
 
     fn settings(&self) -> Value {
         self.0.settings_json()
+    }
+
+    fn tunables(&self) -> &'static [Tunable] {
+        self.0.tunables()
     }
 
     fn endpoint(&self) -> Option<&Spec> {

@@ -14,8 +14,9 @@ pub use settings::Settings;
 
 use lagometer_transport::{Preset, PresetKind, Source};
 
-use crate::catalogue::checked;
+use crate::catalogue::{TUNED, checked};
 use crate::spec::SocketSpec;
+use crate::tuned::tuned;
 
 /// The library's page of options.
 const OPTIONS: &str = "https://github.com/Haivision/srt/blob/master/docs/API/API-socket-options.md";
@@ -40,12 +41,6 @@ const GAME: &[Source] = &[
     Source::equal("peer_idle"),
 ];
 
-/// No search reaches it.
-const TUNED: &[Source] = &[Source::library(
-    "as `srt-game`: searches run in virtual time, where this library cannot",
-    "docs/transports.md#equal-terms",
-)];
-
 /// The presets, in the order in which lanes are best shown.
 pub(crate) const PRESETS: &[Preset<SocketSpec>] = &[
     Preset::new(
@@ -62,10 +57,5 @@ pub(crate) const PRESETS: &[Preset<SocketSpec>] = &[
     )
     .of("srt", PresetKind::Game, GAME)
     .also(&["srt"]),
-    Preset::new(
-        "srt-tuned",
-        "the same as `srt-game`: no search reaches what cannot run in virtual time",
-        || checked(Settings::RELIABLE),
-    )
-    .of("srt", PresetKind::Tuned, TUNED),
+    Preset::found("srt", "srt-tuned", || tuned("srt"), TUNED),
 ];

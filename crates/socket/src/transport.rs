@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 
-use lagometer_transport::{BadSetting, TransportProperties};
+use lagometer_transport::{BadSetting, TransportProperties, Tunable};
 use lagometer_units::Time;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -67,6 +67,9 @@ pub trait SocketTransport:
 {
     /// The transport's name, as in `tcp`. Presets of one transport share it.
     const TRANSPORT: &'static str;
+
+    /// The settings that are worth searching; none unless listed.
+    const TUNABLES: &'static [Tunable] = &[];
 
     /// The library that carries the messages and its version.
     fn library(&self) -> String;

@@ -26,8 +26,9 @@ pub use settings::{RateControl, Settings, Waiting};
 
 use lagometer_transport::{Preset, PresetKind, Source};
 
-use crate::catalogue::checked;
+use crate::catalogue::{TUNED, checked};
 use crate::spec::SocketSpec;
+use crate::tuned::tuned;
 
 /// The library's manual.
 const MANUAL: &str = "https://udt.sourceforge.io/udt4/index.htm";
@@ -56,12 +57,6 @@ const GAME: &[Source] = &[
     ),
 ];
 
-/// No search reaches it.
-const TUNED: &[Source] = &[Source::library(
-    "as `udt-game`: searches run in virtual time, where this library cannot",
-    "docs/transports.md#equal-terms",
-)];
-
 /// The presets, in the order in which lanes are best shown.
 pub(crate) const PRESETS: &[Preset<SocketSpec>] = &[
     Preset::new(
@@ -78,12 +73,7 @@ pub(crate) const PRESETS: &[Preset<SocketSpec>] = &[
     )
     .of("udt", PresetKind::Game, GAME)
     .also(&["udt-dgram"]),
-    Preset::new(
-        "udt-tuned",
-        "the same as `udt-game`: no search reaches what cannot run in virtual time",
-        || checked(Settings::DGRAM),
-    )
-    .of("udt", PresetKind::Tuned, TUNED),
+    Preset::found("udt", "udt-tuned", || tuned("udt"), TUNED),
     Preset::new(
         "udt",
         "UDT's stream, everything as the library has it: what it was made for, bulk",

@@ -163,11 +163,22 @@ impl<S> Preset<S> {
         }
     }
 
-    /// What a search found for the family.
-    pub(crate) const fn tuned(family: &'static str, name: &'static str, spec: fn() -> S) -> Self {
+    /// What a search found for the family, as it stands in the file that `sources` name.
+    #[must_use]
+    pub const fn found(
+        family: &'static str,
+        name: &'static str,
+        spec: fn() -> S,
+        sources: &'static [Source],
+    ) -> Self {
         let about = "what `lagometer tune` found from its `game` preset on, with as many trials as \
                      any transport had";
-        Self::new(name, about, spec).of(family, PresetKind::Tuned, TUNED)
+        Self::new(name, about, spec).of(family, PresetKind::Tuned, sources)
+    }
+
+    /// What a search found for a family of this crate.
+    pub(crate) const fn tuned(family: &'static str, name: &'static str, spec: fn() -> S) -> Self {
+        Self::found(family, name, spec, TUNED)
     }
 
     /// The same, with other names that find it too.
@@ -214,12 +225,18 @@ pub fn presets() -> &'static [Preset] {
 /// its own begins with, the longest of these.
 #[must_use]
 pub fn family_of(name: &str) -> Option<&'static str> {
+    family_among(presets(), name)
+}
+
+/// The family among those of `presets`, as [`family_of`] has it.
+#[must_use]
+pub fn family_among<S>(presets: &[Preset<S>], name: &str) -> Option<&'static str> {
     let is_of = |family: &&str| {
         let rest = name.strip_prefix(*family);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
     };
-    let called = presets().iter().find(|preset| preset.is_called(name));
-    let families = presets().iter().filter_map(|preset| preset.member);
+    let called = presets.iter().find(|preset| preset.is_called(name));
+    let families = presets.iter().filter_map(|preset| preset.member);
     called
         .and_then(|preset| preset.member)
         .map(|member| member.family)
@@ -383,10 +400,14 @@ mod tests {
                 .find(|it| it.name.ends_with("-tuned"))
                 .unwrap();
             let has_moved = !differing(tuned, game).is_empty();
-            assert_eq!(has_moved, tuned::found(family).is_some(), "{family}");
+            assert_eq!(
+                has_moved,
+                tuned::found().found(family).is_some(),
+                "{family}"
+            );
         }
-        for family in tuned::families() {
-            assert!(families().contains_key(family.as_str()), "{family}");
+        for family in tuned::found().families() {
+            assert!(families().contains_key(family), "{family}");
         }
     }
 

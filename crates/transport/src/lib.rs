@@ -57,7 +57,9 @@ pub mod udp_spaced;
 pub mod webrtc;
 
 pub use byte_stream::ByteStream;
-pub use catalogue::{Member, Preset, PresetKind, Source, family_of, names, new_name, presets};
+pub use catalogue::{
+    Member, Preset, PresetKind, Source, family_among, family_of, names, new_name, presets,
+};
 pub use connection_log::{ConnectionLogs, End, LogWriter};
 pub use delivery::{Delivery, Offer};
 pub use endpoint::{Closed, Endpoint, Message, Refused, State};
@@ -69,6 +71,7 @@ pub use settings::with_overrides;
 pub use spec::{BadSpec, Spec};
 pub use transport::{BadSetting, Transport};
 pub use tunable::{Tunable, TunableRange};
+pub use tuned::TunedLanes;
 pub use turn::{Driven, turn};
 
 /// The library named for transports whose engine is this crate.

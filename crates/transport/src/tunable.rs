@@ -63,7 +63,8 @@ pub enum TunableRange {
 
 impl Tunable {
     /// A whole number.
-    pub(crate) const fn integer(key: &'static str, low: u64, high: u64) -> Self {
+    #[must_use]
+    pub const fn integer(key: &'static str, low: u64, high: u64) -> Self {
         let by_ratio = false;
         Self {
             key,
@@ -76,7 +77,8 @@ impl Tunable {
     }
 
     /// A whole number above zero, of which ratios count.
-    pub(crate) const fn ratio(key: &'static str, low: u64, high: u64) -> Self {
+    #[must_use]
+    pub const fn ratio(key: &'static str, low: u64, high: u64) -> Self {
         let by_ratio = true;
         Self {
             key,
@@ -89,7 +91,8 @@ impl Tunable {
     }
 
     /// A number with a fraction.
-    pub(crate) const fn number(key: &'static str, low: f64, high: f64) -> Self {
+    #[must_use]
+    pub const fn number(key: &'static str, low: f64, high: f64) -> Self {
         Self {
             key,
             range: TunableRange::Number { low, high },
@@ -97,7 +100,8 @@ impl Tunable {
     }
 
     /// A length of time in milliseconds.
-    pub(crate) const fn millis(key: &'static str, low_ms: u64, high_ms: u64) -> Self {
+    #[must_use]
+    pub const fn millis(key: &'static str, low_ms: u64, high_ms: u64) -> Self {
         Self {
             key,
             range: TunableRange::Time { low_ms, high_ms },
@@ -105,7 +109,8 @@ impl Tunable {
     }
 
     /// An amount of data.
-    pub(crate) const fn bytes(key: &'static str, low_bytes: u64, high_bytes: u64) -> Self {
+    #[must_use]
+    pub const fn bytes(key: &'static str, low_bytes: u64, high_bytes: u64) -> Self {
         Self {
             key,
             range: TunableRange::Size {
@@ -116,7 +121,8 @@ impl Tunable {
     }
 
     /// One of several words.
-    pub(crate) const fn choice(key: &'static str, words: &'static [&'static str]) -> Self {
+    #[must_use]
+    pub const fn choice(key: &'static str, words: &'static [&'static str]) -> Self {
         Self {
             key,
             range: TunableRange::Choice(words),
@@ -124,7 +130,8 @@ impl Tunable {
     }
 
     /// Yes or no.
-    pub(crate) const fn flag(key: &'static str) -> Self {
+    #[must_use]
+    pub const fn flag(key: &'static str) -> Self {
         Self {
             key,
             range: TunableRange::Flag,

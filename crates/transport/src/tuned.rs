@@ -1,8 +1,8 @@
 //! What a search of each family's settings found, as it was written down.
 //!
-//! The file stands beside the crate with the command that made it: `lagometer tune
-//! --toml` writes its lanes. Families that are not in it were found best as they are in
-//! their `game` preset, or have nothing to choose.
+//! Each crate that has presets has such a file beside it, with the command that made it:
+//! `lagometer tune --toml` writes its lanes. Families that are not in it were found best as
+//! they are in their `game` preset, or have nothing to choose.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -13,8 +13,13 @@ use serde_json::{Map, Value};
 use crate::Spec;
 use crate::catalogue::{Preset, PresetKind, presets};
 
-/// The file.
-const TEXT: &str = include_str!("../tuned.toml");
+/// This crate's.
+static FOUND: LazyLock<TunedLanes> =
+    LazyLock::new(|| TunedLanes::of(include_str!("../tuned.toml")));
+
+/// The lanes that a search wrote down, by family.
+#[derive(Clone, Debug)]
+pub struct TunedLanes(BTreeMap<String, Lane>);
 
 /// A lane as the search wrote it.
 #[derive(Clone, Debug, Deserialize)]
@@ -32,41 +37,51 @@ struct Lane {
 /// All of the file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Lanes {
+struct File {
     #[serde(default)]
     lane: Vec<Lane>,
 }
 
-/// By family.
-static FOUND: LazyLock<BTreeMap<String, Lane>> = LazyLock::new(|| {
-    let lanes: Lanes = toml::from_str(TEXT).expect("a test reads the file");
-    let of_family = |lane: Lane| {
-        let family = lane.name.strip_suffix("-game-tuned").unwrap_or(&lane.name);
-        (family.to_owned(), lane)
-    };
-    lanes.lane.into_iter().map(of_family).collect()
-});
+impl TunedLanes {
+    /// The lanes of a file that `lagometer tune --toml` wrote.
+    ///
+    /// # Panics
+    ///
+    /// Where it is no such file: it is part of the program, and a test reads it.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        let file: File = toml::from_str(text).expect("a test reads the file");
+        let of_family = |lane: Lane| {
+            let family = lane.name.strip_suffix("-game-tuned").unwrap_or(&lane.name);
+            (family.to_owned(), lane)
+        };
+        Self(file.lane.into_iter().map(of_family).collect())
+    }
 
-/// What the search found for a family: the preset it starts from and the settings that
-/// it changes; none where that is its `game` preset as it is.
-#[cfg(test)]
-pub(crate) fn found(family: &str) -> Option<(&'static str, &'static Map<String, Value>)> {
-    FOUND
-        .get(family)
-        .map(|lane| (lane.transport.as_str(), &lane.settings))
+    /// What the search found for a family: the preset it starts from and the settings that
+    /// it changes; none where that is its `game` preset as it is.
+    #[must_use]
+    pub fn found(&self, family: &str) -> Option<(&str, &Map<String, Value>)> {
+        let lane = self.0.get(family)?;
+        Some((&lane.transport, &lane.settings))
+    }
+
+    /// The families that something was found for.
+    pub fn families(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
 }
 
-/// The families in the file.
+/// What was found for this crate's families.
 #[cfg(test)]
-pub(crate) fn families() -> impl Iterator<Item = &'static String> {
-    FOUND.keys()
+pub(crate) fn found() -> &'static TunedLanes {
+    &FOUND
 }
 
 /// A family's tuned settings.
 pub(crate) fn tuned(family: &str) -> Spec {
-    if let Some(lane) = FOUND.get(family) {
-        return Spec::resolve(&lane.transport, &lane.settings)
-            .expect("a test makes every preset of them");
+    if let Some((preset, settings)) = FOUND.found(family) {
+        return Spec::resolve(preset, settings).expect("a test makes every preset of them");
     }
     let is_game =
         |member: crate::Member| member.family == family && member.kind == PresetKind::Game;

@@ -2,7 +2,9 @@
 //! promising what it promises.
 
 use lagometer_lab::OwnLane;
-use lagometer_transport::{BadSpec, Preset, PresetKind, Spec, Tunable, family_of, names, presets};
+use lagometer_socket::{SocketSpec, family_of, names};
+use lagometer_testbed::Testbed;
+use lagometer_transport::{BadSpec, Member, PresetKind, Tunable};
 use lagometer_units::Size;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -26,13 +28,14 @@ pub struct TunableLane {
 struct StartSpec {
     preset: String,
     overrides: Map<String, Value>,
-    spec: Spec,
+    spec: SocketSpec,
 }
 
 /// Why a lane cannot be tuned.
 #[derive(Debug, Error)]
 pub enum BadLane {
-    /// There is none of that name in virtual time, or its settings do not fit.
+    /// There is none of that name, it is not played in that testbed, or its settings do
+    /// not fit.
     #[error("lane `{lane}`: {why}")]
     Transport {
         /// The lane.
@@ -52,26 +55,28 @@ pub enum BadLane {
 }
 
 impl TunableLane {
-    /// The `game` preset of each family that has settings worth searching.
+    /// The `game` preset of each family that is played in `testbed` and has settings
+    /// worth searching.
     #[must_use]
-    pub fn usual() -> Vec<OwnLane> {
-        let has_tunables = |preset: &&Preset| {
-            is_of_kind(preset, PresetKind::Game)
-                && Spec::preset(preset.name).is_some_and(|spec| !spec.tunables().is_empty())
-        };
-        let lanes = presets().iter().filter(has_tunables);
-        lanes.map(|preset| preset_lane(preset.name)).collect()
+    pub fn usual(testbed: Testbed) -> Vec<OwnLane> {
+        let games = presets().filter(|&(_, member)| is_of_kind(member, PresetKind::Game));
+        let lanes = games.filter(|(name, _)| {
+            let spec = testbed.transport(name, &Map::new());
+            spec.is_ok_and(|spec| !worth_searching(&spec).is_empty())
+        });
+        lanes.map(|(name, _)| preset_lane(name)).collect()
     }
 
-    /// The lane called `name`: one of an experiment's `own`, or a preset.
+    /// The lane called `name`, to be played in `testbed`: one of an experiment's `own`, or
+    /// a preset.
     ///
     /// # Errors
     ///
     /// [`BadLane`] where there is none, or nothing to choose.
-    pub fn named(name: &str, own: &[OwnLane]) -> Result<Self, BadLane> {
+    pub fn named(name: &str, own: &[OwnLane], testbed: Testbed) -> Result<Self, BadLane> {
         let asked = own.iter().find(|lane| lane.name() == name).cloned();
         let lane = asked.unwrap_or_else(|| preset_lane(name));
-        if Spec::preset(&lane.transport).is_none() {
+        if !names().any(|known| known == lane.transport) {
             let mut known: Vec<&str> = names().collect();
             known.extend(own.iter().map(OwnLane::name));
             return Err(BadLane::Transport {
@@ -79,10 +84,10 @@ impl TunableLane {
                 why: BadSpec::unknown(&lane.transport, known.into_iter()),
             });
         }
-        Self::of(&lane)
+        Self::of(&lane, testbed)
     }
 
-    fn of(lane: &OwnLane) -> Result<Self, BadLane> {
+    fn of(lane: &OwnLane, testbed: Testbed) -> Result<Self, BadLane> {
         let name = lane.name().to_owned();
         let bad = |why| BadLane::Transport {
             lane: name.clone(),
@@ -90,10 +95,11 @@ impl TunableLane {
         };
         let overrides = serde_json::to_value(&lane.settings).unwrap_or_default();
         let overrides = overrides.as_object().cloned().unwrap_or_default();
-        let spec = Spec::resolve(&lane.transport, &overrides).map_err(bad)?;
+        let spec = testbed.transport(&lane.transport, &overrides);
+        let spec = spec.map_err(bad)?;
         let tunables = worth_searching(&spec);
         if tunables.is_empty() {
-            let others: Vec<String> = Self::usual()
+            let others: Vec<String> = Self::usual(testbed)
                 .iter()
                 .map(|lane| format!("`{}`", lane.name()))
                 .collect();
@@ -110,17 +116,17 @@ impl TunableLane {
         // What a search found is no place for the next to begin: it would find more
         // each time that its own findings were written down.
         let family = family_of(&lane.transport);
-        let others = presets().iter().filter(|preset| {
-            !is_of_kind(preset, PresetKind::Tuned) && family_of(preset.name) == family
+        let others = presets().filter(|&(name, member)| {
+            !is_of_kind(member, PresetKind::Tuned) && family_of(name) == family
         });
-        for preset in others {
-            let Some(other) = Spec::preset(preset.name) else {
+        for (name, _) in others {
+            let Ok(other) = testbed.transport(name, &Map::new()) else {
                 continue;
             };
             let is_new = starts.iter().all(|start: &StartSpec| start.spec != other);
             if is_new && is_start_for(&other, &spec) {
                 starts.push(StartSpec {
-                    preset: preset.name.to_owned(),
+                    preset: name.to_owned(),
                     overrides: Map::new(),
                     spec: other,
                 });
@@ -190,7 +196,7 @@ impl TunableLane {
     /// The candidate as a transport; `None` where its settings do not go together, or
     /// promise something else than the lane.
     #[must_use]
-    pub fn spec(&self, candidate: &Candidate) -> Option<Spec> {
+    pub fn spec(&self, candidate: &Candidate) -> Option<SocketSpec> {
         let start = &self.starts[candidate.start].spec;
         let spec = start
             .with_overrides(&self.space.overrides(candidate))
@@ -253,7 +259,7 @@ fn preset_lane(name: &str) -> OwnLane {
 
 /// What the transport declares, but for settings that would change what the lane
 /// promises or that it refuses.
-fn worth_searching(spec: &Spec) -> Vec<Tunable> {
+fn worth_searching(spec: &SocketSpec) -> Vec<Tunable> {
     let fits = |tunable: &&Tunable| {
         tunable.range.levels(LEVELS).into_iter().all(|value| {
             let mut overrides = Map::new();
@@ -265,20 +271,30 @@ fn worth_searching(spec: &Spec) -> Vec<Tunable> {
     spec.tunables().iter().filter(fits).copied().collect()
 }
 
-fn is_of_kind(preset: &Preset, kind: PresetKind) -> bool {
-    preset.member.is_some_and(|member| member.kind == kind)
+/// Every preset's name, and which of its family's it is; of endpoints first.
+fn presets() -> impl Iterator<Item = (&'static str, Option<Member>)> {
+    let of_endpoints = lagometer_transport::presets().iter();
+    let of_sockets = lagometer_socket::presets().iter();
+    let of_endpoints = of_endpoints.map(|preset| (preset.name, preset.member));
+    of_endpoints.chain(of_sockets.map(|preset| (preset.name, preset.member)))
 }
 
-/// Whether a search for a lane like `spec` may begin at `other`: it promises the same
-/// and gives its peer up as late, so that none is better for waiting longer.
-fn is_start_for(other: &Spec, spec: &Spec) -> bool {
+fn is_of_kind(member: Option<Member>, kind: PresetKind) -> bool {
+    member.is_some_and(|member| member.kind == kind)
+}
+
+/// Whether a search for a lane like `spec` may begin at `other`: it promises the same,
+/// gives its peer up as late, so that none is better for waiting longer, and takes
+/// messages as large.
+fn is_start_for(other: &SocketSpec, spec: &SocketSpec) -> bool {
     other.transport() == spec.transport()
         && is_alike(other, spec)
         && other.properties().peer_timeout == spec.properties().peer_timeout
+        && other.largest_message_bytes() >= spec.largest_message_bytes()
 }
 
 /// Whether two transports promise the same.
-fn is_alike(one: &Spec, other: &Spec) -> bool {
+fn is_alike(one: &SocketSpec, other: &SocketSpec) -> bool {
     let (one, other) = (one.properties(), other.properties());
     (one.reliable, one.ordered, one.encrypted) == (other.reliable, other.ordered, other.encrypted)
 }

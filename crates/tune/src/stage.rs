@@ -188,7 +188,7 @@ pub(crate) fn setup(
     let sized = lane.size().map(|size| workload.of_size(size));
     let runnable = RunnableLane {
         name: name.to_owned(),
-        transport: lane.spec(candidate)?.into(),
+        transport: lane.spec(candidate)?,
         workload: sized.unwrap_or_else(|| workload.clone()),
         presets: None,
     };

@@ -121,7 +121,7 @@ pub fn tune(
     }
     let mut documents = Vec::new();
     for network in 0..stage.networks.len() {
-        documents.push(judge(stage, ask, &found, network, context())?);
+        documents.push(judge(stage, ask, &found, network, context)?);
     }
     Ok(findings::document(stage, ask, &found, documents))
 }
@@ -248,7 +248,7 @@ fn judge(
     ask: &Ask<'_>,
     found: &[FoundLane],
     network: usize,
-    context: RunContext,
+    context: &dyn Fn() -> RunContext,
 ) -> Result<Document, Stopped> {
     let mut setups = Vec::new();
     for (lane, found) in ask.lanes.iter().zip(found) {
@@ -283,5 +283,5 @@ fn judge(
         unrunnable: Vec::new(),
         ..stage.networks[network].resolved.clone()
     };
-    Ok(assemble(&resolved, seeds, runs, context))
+    Ok(assemble(&resolved, seeds, runs, context()))
 }

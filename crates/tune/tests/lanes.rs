@@ -2,6 +2,7 @@
 
 use lagometer_lab::Experiment;
 use lagometer_results::{Budget, Metric};
+use lagometer_testbed::Testbed;
 use lagometer_tune::{Aim, BadMemory, Memory, TunableLane};
 use serde_json::json;
 
@@ -16,12 +17,12 @@ interval = "50 ms"
 "#;
 
 fn lane(name: &str) -> TunableLane {
-    TunableLane::named(name, &[]).unwrap_or_else(|why| panic!("{why}"))
+    TunableLane::named(name, &[], Testbed::Sim).unwrap_or_else(|why| panic!("{why}"))
 }
 
 #[test]
 fn every_usual_lane_has_something_to_choose_and_promises_the_same_throughout() {
-    let usual = TunableLane::usual();
+    let usual = TunableLane::usual(Testbed::Sim);
     assert!(usual.len() >= 7, "{usual:?}");
     for own in usual {
         let lane = lane(own.name());
@@ -35,6 +36,40 @@ fn every_usual_lane_has_something_to_choose_and_promises_the_same_throughout() {
             assert_eq!(found.ordered, as_it_is.ordered, "{}", lane.name());
         }
     }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn on_a_kernel_its_own_tcp_is_searched_and_what_owns_its_sockets_where_it_is_linked() {
+    let usual: Vec<_> = TunableLane::usual(Testbed::Kernel);
+    let is_usual = |name: &str| usual.iter().any(|lane| lane.name() == name);
+    assert!(is_usual("kcp-game") && is_usual("tcp-game"), "{usual:?}");
+    let of_kernel = TunableLane::named("tcp-game", &[], Testbed::Kernel).unwrap();
+    let spec = |lane: &TunableLane| lane.spec(&lane.space().start(0)).unwrap();
+    assert!(spec(&of_kernel).endpoint().is_none());
+    assert!(spec(&lane("tcp-game")).endpoint().is_some());
+
+    match TunableLane::named("udt-game", &[], Testbed::Kernel) {
+        Ok(udt) => {
+            assert!(is_usual("udt-game"));
+            let starts: Vec<&str> = udt.space().starts().iter().map(|it| &*it.name).collect();
+            assert!(starts.contains(&"udt-default"), "{starts:?}");
+            // They take smaller messages.
+            assert!(
+                !starts.iter().any(|name| name.contains("2015")),
+                "{starts:?}"
+            );
+        }
+        Err(why) => {
+            assert!(why.to_string().contains("libudt-dev"), "{why}");
+            assert!(!is_usual("udt-game"));
+        }
+    }
+    let in_sim = TunableLane::named("udt-game", &[], Testbed::Sim).unwrap_err();
+    assert!(
+        in_sim.to_string().contains("`--testbed kernel`"),
+        "{in_sim}"
+    );
 }
 
 #[test]
@@ -52,7 +87,7 @@ fn settings_that_change_a_promise_are_no_choice() {
 
 #[test]
 fn a_found_lane_can_be_pasted_into_an_experiment_whatever_was_chosen() {
-    for own in TunableLane::usual() {
+    for own in TunableLane::usual(Testbed::Sim) {
         let lane = lane(own.name());
         let space = lane.space();
         for start in 0..space.starts().len() {
@@ -65,7 +100,7 @@ fn a_found_lane_can_be_pasted_into_an_experiment_whatever_was_chosen() {
             let experiment = Experiment::parse("pasted.toml", &text)
                 .unwrap_or_else(|why| panic!("{why}\n{text}"));
             assert_eq!(experiment.own_lanes[0].name(), "found");
-            let pasted = TunableLane::named("found", &experiment.own_lanes).unwrap();
+            let pasted = TunableLane::named("found", &experiment.own_lanes, Testbed::Sim).unwrap();
             let as_pasted = pasted.spec(&pasted.space().start(0)).unwrap();
             assert_eq!(as_pasted, spec, "{text}");
         }
@@ -74,7 +109,11 @@ fn a_found_lane_can_be_pasted_into_an_experiment_whatever_was_chosen() {
 
 #[test]
 fn lanes_that_cannot_be_tuned_are_refused_with_what_can() {
-    let why = |name: &str| TunableLane::named(name, &[]).unwrap_err().to_string();
+    let why = |name: &str| {
+        TunableLane::named(name, &[], Testbed::Sim)
+            .unwrap_err()
+            .to_string()
+    };
     assert!(why("udp").contains("has no settings that are worth searching; `udp-redundant-game`"));
     assert!(why("kpc").contains("did you mean `kcp`?"));
 }

@@ -58,7 +58,8 @@ fn networks() -> Vec<Network> {
 /// The document of a search that is played by `runner`, and how many plays it remembers.
 fn searched(networks: &[Network], runner: &mut dyn Runner) -> Result<(Document, usize), Stopped> {
     let own = Experiment::parse("searched.toml", EXPERIMENT).unwrap();
-    let lanes = ["small", "enet"].map(|name| TunableLane::named(name, &own.own_lanes).unwrap());
+    let lanes = ["small", "enet"]
+        .map(|name| TunableLane::named(name, &own.own_lanes, Testbed::Sim).unwrap());
     let aim = Aim::new("within 100 ms".parse().unwrap(), Vec::new()).unwrap();
     let ask = Ask {
         lanes: &lanes,

@@ -134,7 +134,7 @@ pub(crate) struct GuestRunArguments {
     /// The seed
     #[arg(long)]
     pub(crate) seed: u64,
-    /// Play what the bundle in this file holds
+    /// Play what the bundle in this file holds, or the recipe of one
     #[arg(long)]
     pub(crate) bundle: Option<PathBuf>,
     /// The experiment

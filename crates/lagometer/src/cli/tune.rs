@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use lagometer_testbed::Testbed;
 use lagometer_units::{Size, Span};
 
-use super::{NatsArguments, PricesArguments};
+use super::{GuestFlags, NatsArguments, PricesArguments, testbeds};
 
 #[derive(Debug, Args)]
 pub(crate) struct TuneArguments {
@@ -30,6 +31,11 @@ pub(crate) struct TuneArguments {
     /// default the share within the first limit that budgets name, or within 150 ms
     #[arg(long, value_name = "FIGURE")]
     pub(crate) goal: Option<String>,
+    /// Where candidates are played
+    #[arg(long, value_parser = testbeds([Testbed::Sim, Testbed::Kernel]), default_value = "sim")]
+    pub(crate) testbed: Testbed,
+    #[command(flatten)]
+    pub(crate) guest: GuestFlags,
     /// A limit that settings must keep, as in `overhead=2`, `p99=200ms` or `within
     /// 150 ms=99%`; beside the experiment's budgets, or in place of one on the same
     /// figure
@@ -57,8 +63,8 @@ pub(crate) struct TuneArguments {
     /// A game tick at which alone the endpoints are pumped, as in `16ms`
     #[arg(long, value_name = "TIME")]
     pub(crate) tick: Option<Span>,
-    /// Threads that play; as many as there are processors by default. They change
-    /// nothing of what is found
+    /// Threads, or guests, that play at once; as many as there are processors by default.
+    /// They change nothing of what is found
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) jobs: Option<u16>,
     /// Have workers on any machines play, joined by these NATS servers, as in

@@ -97,7 +97,7 @@ pub(super) struct Errand<'a> {
 pub(super) enum What<'a> {
     /// What the command line names.
     Asked(&'a Ask<'a>),
-    /// What the bundle in this file holds.
+    /// What the bundle in this file holds, or the recipe of one.
     Bundled(&'a Path),
 }
 

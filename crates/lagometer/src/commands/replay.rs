@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
 
 use lagometer_guest::Kernel;
+use lagometer_lab::bundle::{BadBundle, Recipe};
 use lagometer_lab::{Bundle, RunContext, RunOptions, assemble, play};
 use lagometer_testbed::Testbed;
 use lagometer_units::{MOST_DATA, read_file};
@@ -97,13 +98,22 @@ pub(crate) fn replay(arguments: &BundleArguments) -> Result<ExitCode, Failure> {
 }
 
 /// Reads a bundle's file.
-pub(crate) fn read_bundle(path: &Path) -> Result<Bundle, Failure> {
+fn read_bundle(path: &Path) -> Result<Bundle, Failure> {
+    read(path, Bundle::from_bytes)
+}
+
+/// What a bundle plays, without looking at what it found; or what was written without
+/// anything found.
+pub(crate) fn read_recipe(path: &Path) -> Result<Recipe, Failure> {
+    read(path, Recipe::from_bytes)
+}
+
+fn read<T>(path: &Path, of: fn(&[u8]) -> Result<T, BadBundle>) -> Result<T, Failure> {
     let bytes = read_file(path, MOST_DATA).map_err(|why| Failure::Read {
         path: path.to_owned(),
         why,
     })?;
-    Bundle::from_bytes(&bytes)
-        .map_err(|error| Failure::Input(format!("{}: {error}", path.display())))
+    of(&bytes).map_err(|error| Failure::Input(format!("{}: {error}", path.display())))
 }
 
 /// The kernel to play on: that of the bundle, unless another is asked for. `None` where

@@ -2,14 +2,17 @@
 //! virtual time and judged by play that the search never saw.
 
 mod asked;
+mod guests;
 mod state;
 mod workers;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use lagometer_guest::Kernel;
 use lagometer_lab::RunContext;
 use lagometer_report::lanes_to_paste;
 use lagometer_results::{Document, Warning};
@@ -17,10 +20,12 @@ use lagometer_testbed::Testbed;
 use lagometer_tune::{Ask, Memory, Runner, Stage, Stopped, Threads, planned_plays, tune as search};
 
 use self::asked::Asked;
+use self::guests::Guests;
 use self::state::Keeper;
 use self::workers::Workers;
 use super::over_nats::Reached;
 use super::run::processors;
+use super::{in_guest, in_guests};
 use crate::cli::TuneArguments;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -31,8 +36,13 @@ use crate::{interrupt, output};
 /// Searches, judges and shows what was found.
 pub(crate) fn tune(arguments: &TuneArguments) -> Result<ExitCode, Failure> {
     files(arguments).check()?;
+    check_flags(arguments)?;
     let asked = Asked::of(arguments)?;
-    let mut keeper = Keeper::open(arguments.state.as_deref(), &asked.described())?;
+    let kernel = (arguments.testbed == Testbed::Kernel)
+        .then(|| in_guest::kernel(&arguments.guest))
+        .transpose()?;
+    let described = asked.described(kernel.as_ref());
+    let mut keeper = Keeper::open(arguments.state.as_deref(), &described)?;
     let stop = interrupt::listen()?;
     let ask = asked.ask();
     let each = asked.networks[0].resolved.plan.duration;
@@ -47,6 +57,7 @@ pub(crate) fn tune(arguments: &TuneArguments) -> Result<ExitCode, Failure> {
     let found = {
         let place = Place {
             arguments,
+            kernel: kernel.as_ref(),
             progress: &|played| progress.played(played),
             stop,
         };
@@ -86,6 +97,8 @@ fn announce(asked: &Asked, ask: &Ask<'_>, planned: u32) {
 /// Where a search is played, and what becomes of what is played there.
 struct Place<'a> {
     arguments: &'a TuneArguments,
+    /// The kernel of guests; none in virtual time without one.
+    kernel: Option<&'a Kernel>,
     /// Is called with virtual time that was played.
     progress: &'a (dyn Fn(Duration) + Sync),
     /// When it becomes true, nothing more is played.
@@ -93,8 +106,8 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Searches, on threads of this machine or on workers over NATS; `keep` is shown what
-    /// was played after each play.
+    /// Searches, on threads or in guests of this machine or on workers over NATS; `keep` is
+    /// shown what was played after each play.
     fn search(
         &self,
         asked: &Asked,
@@ -103,12 +116,13 @@ impl Place<'_> {
         keep: &mut (dyn FnMut(&Memory) + Send),
     ) -> Result<Result<Document, Stopped>, Failure> {
         let (started, began) = (SystemTime::now(), Instant::now());
+        let audit = Mutex::new(None);
         let context = || RunContext {
             started,
             wall: began.elapsed(),
             host: lagometer_instruments::machine::named(),
-            testbed: Some(Testbed::Sim),
-            audit: None,
+            testbed: Some(self.arguments.testbed),
+            audit: audit.lock().unwrap_or_else(PoisonError::into_inner).clone(),
         };
         let (progress, stop) = (self.progress, self.stop);
         let mut search_with = |runner: &mut dyn Runner| {
@@ -122,10 +136,29 @@ impl Place<'_> {
             };
             search(&mut stage, ask, &context)
         };
+        let at_once = self.arguments.jobs.map_or_else(processors, usize::from);
+        if let Some(kernel) = self.kernel {
+            let mut guests = Guests {
+                kernel,
+                at_once,
+                real_limit: self.arguments.guest.real_limit.duration(),
+                progress,
+                stop,
+                audit: &audit,
+                failure: None,
+            };
+            let mut found = search_with(&mut guests);
+            if let Some(failure) = guests.failure {
+                return Err(failure);
+            }
+            if let Ok(document) = &mut found {
+                in_guests::label(document, kernel);
+            }
+            return Ok(found);
+        }
         let Some(urls) = &self.arguments.nats else {
-            let threads = self.arguments.jobs.map_or_else(processors, usize::from);
             return Ok(search_with(&mut Threads {
-                threads,
+                threads: at_once,
                 stop,
                 progress,
             }));
@@ -138,6 +171,21 @@ impl Place<'_> {
         };
         let recipes = workers::recipes(&asked.networks);
         reached.coordinate(&recipes, |queue| search_with(&mut Workers { queue }))
+    }
+}
+
+/// Flags that have a meaning in one testbed only.
+fn check_flags(arguments: &TuneArguments) -> Result<(), Failure> {
+    let input = |what: &str| Err(Failure::Input(what.to_owned()));
+    if arguments.testbed != Testbed::Kernel {
+        return match arguments.guest.kernel {
+            Some(_) => input("--kernel is for `--testbed kernel`"),
+            None => Ok(()),
+        };
+    }
+    match arguments.nats {
+        Some(_) => input("--nats is for `--testbed sim`: guests are on this machine"),
+        None => Ok(()),
     }
 }
 

@@ -12,6 +12,7 @@ mod instruments;
 #[path = "../marks/mod.rs"]
 mod marks;
 mod shape;
+mod tuning;
 mod workloads;
 #[path = "../workloads/mod.rs"]
 mod workloads_of_tests;

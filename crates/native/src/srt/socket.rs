@@ -22,6 +22,8 @@ mod option {
     pub(super) const PAYLOAD_BYTES: i32 = 49;
     pub(super) const TRANSMISSION: i32 = 50;
     pub(super) const PEER_IDLE_MS: i32 = 55;
+    pub(super) const REORDER_TOLERANCE_PACKETS: i32 = 42;
+    pub(super) const ONCE_A_ROUND_TRIP: i32 = 61;
     /// The value of `TRANSMISSION` for live traffic.
     pub(super) const LIVE: i32 = 0;
 }
@@ -73,6 +75,13 @@ pub struct Options {
     pub latency: Option<Duration>,
     /// How long the peer may be silent before the connection is given up.
     pub peer_idle: Duration,
+    /// Report a loss again, every so often, until it is mended.
+    pub repeats_loss_reports: bool,
+    /// Send what was reported lost no more than once in a round trip, rather than upon
+    /// every report.
+    pub resends_once_a_round_trip: bool,
+    /// The most packets that may overtake a missing one before it is reported lost.
+    pub reorder_tolerance_packets: u32,
 }
 
 /// An SRT socket: listening, connecting or connected. None of its calls waits.
@@ -186,7 +195,21 @@ impl Socket {
         foreign::set_int(self.id, option::PAYLOAD_BYTES, largest)?;
         foreign::set_bool(self.id, option::SEND_WAITS, false)?;
         foreign::set_bool(self.id, option::RECEIVE_WAITS, false)?;
-        foreign::set_bool(self.id, option::REPEAT_LOSS_REPORTS, true)?;
+        foreign::set_bool(
+            self.id,
+            option::REPEAT_LOSS_REPORTS,
+            options.repeats_loss_reports,
+        )?;
+        foreign::set_int(
+            self.id,
+            option::ONCE_A_ROUND_TRIP,
+            options.resends_once_a_round_trip.into(),
+        )?;
+        foreign::set_int(
+            self.id,
+            option::REORDER_TOLERANCE_PACKETS,
+            i32::try_from(options.reorder_tolerance_packets).unwrap_or(i32::MAX),
+        )?;
         foreign::set_bool(self.id, option::TIMED_DELIVERY, options.latency.is_some())?;
         foreign::set_bool(self.id, option::DROP_LATE, options.latency.is_some())?;
         if let Some(latency) = options.latency {

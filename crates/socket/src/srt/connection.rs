@@ -206,6 +206,9 @@ fn bound(settings: &Settings, address: SocketAddr) -> io::Result<Socket> {
     let options = Options {
         latency: (!latency.is_zero()).then_some(latency),
         peer_idle: settings.peer_idle.duration(),
+        repeats_loss_reports: settings.repeat_loss_reports,
+        resends_once_a_round_trip: settings.resend_once_a_round_trip,
+        reorder_tolerance_packets: settings.reorder_tolerance_packets,
     };
     let socket = Socket::new(&library, &options).map_err(|error| system(&error))?;
     socket.bind(udp).map_err(|error| system(&error))?;

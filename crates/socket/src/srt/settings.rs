@@ -3,7 +3,9 @@
 use std::io;
 use std::time::Duration;
 
-use lagometer_transport::{BadSetting, HeadOfLine, PEER_TIMEOUT, PeerTimeout, TransportProperties};
+use lagometer_transport::{
+    BadSetting, HeadOfLine, PEER_TIMEOUT, PeerTimeout, TransportProperties, Tunable,
+};
 use lagometer_units::{Encapsulation, Span};
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +22,14 @@ pub struct Settings {
     /// How long the peer may be silent before the connection is given up; 1 s
     /// to 1 h.
     pub peer_idle: Span,
+    /// Report a loss again, every so often, until it is mended.
+    pub repeat_loss_reports: bool,
+    /// Send what was reported lost no more than once in a round trip, rather than upon
+    /// every report.
+    pub resend_once_a_round_trip: bool,
+    /// The most packets that may overtake a missing one before it is reported lost; SRT
+    /// adapts below it. 0 to 1,000.
+    pub reorder_tolerance_packets: u32,
 }
 
 /// The largest packet.
@@ -36,6 +46,9 @@ impl Settings {
     pub const RELIABLE: Self = Self {
         latency: Span::from_millis(0),
         peer_idle: PEER_TIMEOUT,
+        repeat_loss_reports: true,
+        resend_once_a_round_trip: true,
+        reorder_tolerance_packets: 0,
     };
 
     /// SRT's own default for live traffic.
@@ -43,10 +56,24 @@ impl Settings {
         latency: Span::from_millis(120),
         ..Self::RELIABLE
     };
+
+    /// How it mends losses, which its options change only so far.
+    const fn fixed(&self) -> &'static str {
+        if self.repeat_loss_reports {
+            "losses are reported, and again every so often, not timed by the sender"
+        } else {
+            "losses are reported once; the sender times what is not acknowledged"
+        }
+    }
 }
 
 impl SocketTransport for Settings {
     const TRANSPORT: &'static str = "srt";
+    const TUNABLES: &'static [Tunable] = &[
+        Tunable::flag("repeat_loss_reports"),
+        Tunable::flag("resend_once_a_round_trip"),
+        Tunable::integer("reorder_tolerance_packets", 0, 16),
+    ];
 
     #[cfg(feature = "srt")]
     fn library(&self) -> String {
@@ -65,6 +92,12 @@ impl SocketTransport for Settings {
         let peer_idle = self.peer_idle.duration();
         if !(Duration::from_secs(1)..=Duration::from_hours(1)).contains(&peer_idle) {
             return Err(BadSetting::new("peer_idle", "expected 1 s to 1 h"));
+        }
+        if self.reorder_tolerance_packets > 1000 {
+            return Err(BadSetting::new(
+                "reorder_tolerance_packets",
+                "expected at most 1,000",
+            ));
         }
         Ok(())
     }
@@ -95,8 +128,7 @@ impl SocketTransport for Settings {
             late_answer: "nothing: acknowledgements never share a packet".to_owned(),
             congestion_control: "none for live traffic".to_owned(),
             peer_timeout: PeerTimeout::After(self.peer_idle.0),
-            fixed: "losses are reported, and again every so often, not timed by the sender"
-                .to_owned(),
+            fixed: self.fixed().to_owned(),
         }
     }
 
@@ -148,6 +180,12 @@ mod tests {
             ..Settings::RELIABLE
         };
         assert_eq!(hasty.check().unwrap_err().setting, "peer_idle");
+        let patient = Settings {
+            reorder_tolerance_packets: 1001,
+            ..Settings::RELIABLE
+        };
+        let at_fault = patient.check().unwrap_err().setting;
+        assert_eq!(at_fault, "reorder_tolerance_packets");
     }
 
     #[test]

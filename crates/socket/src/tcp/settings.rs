@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 
 pub use lagometer_transport::tcp::Settings;
-use lagometer_transport::{BadSetting, Transport, TransportProperties};
+use lagometer_transport::{BadSetting, Transport, TransportProperties, Tunable};
 
 use super::connection::TcpConnection;
 use crate::connection::BoxedConnection;
@@ -44,6 +44,7 @@ pub fn machine_asks_for_ecn() -> Result<(), Unavailable> {
 
 impl SocketTransport for Settings {
     const TRANSPORT: &'static str = <Self as Transport>::TRANSPORT;
+    const TUNABLES: &'static [Tunable] = <Self as Transport>::TUNABLES;
 
     fn library(&self) -> String {
         let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use lagometer_transport::framing::LENGTH_BYTES;
-use lagometer_transport::{BadSetting, HeadOfLine, PeerTimeout, TransportProperties};
+use lagometer_transport::{BadSetting, HeadOfLine, PeerTimeout, TransportProperties, Tunable};
 use lagometer_units::{Encapsulation, Size, Span};
 use serde::{Deserialize, Serialize};
 
@@ -195,6 +195,12 @@ impl Settings {
 
 impl SocketTransport for Settings {
     const TRANSPORT: &'static str = "udt";
+    const TUNABLES: &'static [Tunable] = &[
+        Tunable::choice("rate_control", &["library", "fixed-window"]),
+        Tunable::ratio("window_packets", 4, 1024),
+        Tunable::flag("repeat_loss_reports"),
+        Tunable::choice("waiting", &["thread", "sleep", "epoll"]),
+    ];
 
     fn library(&self) -> String {
         if cfg!(feature = "udt") {

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
+use lagometer_guest::Kernel;
 use lagometer_lab::{Experiment, Unmet, Workload, resolve};
 use lagometer_results::{Budget, Metric, USUAL_LIMIT_MS};
-use lagometer_testbed::Testbed;
 use lagometer_tune::search::Extent;
 use lagometer_tune::{Aim, Ask, HeldOut, Network, TunableLane};
 use lagometer_units::{Span, suggest};
@@ -62,8 +62,8 @@ impl Asked {
                 network: name.clone(),
                 ..experiment.clone()
             };
-            let mut resolved =
-                resolve(experiment, name.clone(), profile, Testbed::Sim).map_err(Failure::input)?;
+            let mut resolved = resolve(experiment, name.clone(), profile, arguments.testbed)
+                .map_err(Failure::input)?;
             if let Metric::Within(limit_ms) = aim.goal() {
                 resolved.limits_ms.push(limit_ms);
             }
@@ -121,7 +121,7 @@ impl Asked {
     }
 
     /// Everything that what is found follows from.
-    pub(super) fn described(&self) -> Value {
+    pub(super) fn described(&self, kernel: Option<&Kernel>) -> Value {
         let networks = self.networks.iter().map(|network| {
             json!({
                 "name": network.name,
@@ -130,20 +130,24 @@ impl Asked {
                 "experiment": network.resolved.experiment,
             })
         });
-        json!({
+        let mut described = json!({
             "networks": networks.collect::<Vec<_>>(),
             "lanes": self.lanes.iter().map(TunableLane::described).collect::<Vec<_>>(),
             "goal": self.aim.goal().to_string(),
             "limits": self.aim.limits(),
             "extent": format!("{:?}", self.extent),
             "held_out": format!("{:?}", self.held_out),
-        })
+        });
+        if let Some(kernel) = kernel {
+            described["kernel"] = json!(kernel.name());
+        }
+        described
     }
 }
 
 fn lanes(arguments: &TuneArguments, experiment: &Experiment) -> Result<Vec<TunableLane>, Failure> {
     let usual = || {
-        let lanes = TunableLane::usual();
+        let lanes = TunableLane::usual(arguments.testbed);
         lanes.iter().map(|lane| lane.name().to_owned()).collect()
     };
     let names: Vec<String> = if arguments.lanes.is_empty() {
@@ -158,7 +162,7 @@ fn lanes(arguments: &TuneArguments, experiment: &Experiment) -> Result<Vec<Tunab
                 "--lanes names `{name}` twice; leave one out"
             )));
         }
-        let lane = TunableLane::named(name, &experiment.own_lanes);
+        let lane = TunableLane::named(name, &experiment.own_lanes, arguments.testbed);
         lanes.push(lane.map_err(Failure::input)?);
     }
     let taken = lanes.iter().flat_map(TunableLane::found_names);
