@@ -105,6 +105,10 @@ fn play_seed(arguments: &GuestRunArguments) -> Result<ExitCode, Failure> {
             to: None,
         })?,
     };
+    for lane in &resolved.lanes {
+        let lacks = |lacks| Failure::Environment(format!("lane `{}`: {lacks}", lane.name));
+        lane.transport.offered().map_err(lacks)?;
+    }
     let logs = if arguments.qlog {
         let watched = QlogFolder::watch(Path::new(SHARE), &mut resolved, arguments.seed);
         watched.map_err(|why| Failure::Write {

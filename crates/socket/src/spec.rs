@@ -82,13 +82,24 @@ impl SocketSpec {
         self.0.library()
     }
 
-    /// Whether this machine has what the transport needs.
+    /// Whether this program and this machine have what the transport needs, but for what
+    /// [`offered`](Self::offered) says of the kernel.
     ///
     /// # Errors
     ///
     /// [`Unavailable`] says what is missing and what would bring it.
     pub fn available(&self) -> Result<(), Unavailable> {
         self.0.available()
+    }
+
+    /// Whether the kernel that this runs on has what the transport needs, which is another
+    /// within a guest.
+    ///
+    /// # Errors
+    ///
+    /// [`Unavailable`] says what is missing and what would bring it.
+    pub fn offered(&self) -> Result<(), Unavailable> {
+        self.0.offered()
     }
 
     /// What is promised and what it costs.
@@ -192,6 +203,7 @@ trait AnySocketTransport: fmt::Debug + Send + Sync {
     fn name(&self) -> &'static str;
     fn library(&self) -> String;
     fn available(&self) -> Result<(), Unavailable>;
+    fn offered(&self) -> Result<(), Unavailable>;
     fn properties(&self) -> TransportProperties;
     fn largest_message_bytes(&self) -> usize;
     fn is_carried_by_udp(&self) -> bool;
@@ -215,6 +227,10 @@ impl<T: SocketTransport> AnySocketTransport for T {
 
     fn available(&self) -> Result<(), Unavailable> {
         SocketTransport::available(self)
+    }
+
+    fn offered(&self) -> Result<(), Unavailable> {
+        SocketTransport::offered(self)
     }
 
     fn properties(&self) -> TransportProperties {
@@ -295,6 +311,10 @@ impl AnySocketTransport for OfEndpoint {
             ),
             mend: "`--testbed sim` plays it everywhere".to_owned(),
         })
+    }
+
+    fn offered(&self) -> Result<(), Unavailable> {
+        Ok(())
     }
 
     fn properties(&self) -> TransportProperties {

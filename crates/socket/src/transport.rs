@@ -81,12 +81,22 @@ pub trait SocketTransport:
     /// [`BadSetting`] names the first setting that is out of its range.
     fn check(&self) -> Result<(), BadSetting>;
 
-    /// Whether this machine has what the transport needs.
+    /// Whether this program and this machine have what the transport needs, but for what
+    /// [`offered`](Self::offered) says of the kernel.
     ///
     /// # Errors
     ///
     /// [`Unavailable`] says what is missing and what would bring it.
     fn available(&self) -> Result<(), Unavailable>;
+
+    /// Whether the kernel that this runs on has what the transport needs.
+    ///
+    /// # Errors
+    ///
+    /// [`Unavailable`] says what is missing and what would bring it.
+    fn offered(&self) -> Result<(), Unavailable> {
+        Ok(())
+    }
 
     /// What is promised and what it costs.
     fn properties(&self) -> TransportProperties;

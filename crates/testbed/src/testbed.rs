@@ -76,7 +76,12 @@ impl Testbed {
             };
         }
         let spec = SocketSpec::resolve(name, settings)?;
-        if let Err(lacks) = spec.available() {
+        // Guests have a kernel of their own, and ask it themselves.
+        let offered = || match self {
+            Self::Kernel => Ok(()),
+            _ => spec.offered(),
+        };
+        if let Err(lacks) = spec.available().and_then(|()| offered()) {
             return Err(BadSpec::NotHere(lacks.to_string()));
         }
         // Hosts of this program's own making ask by their routes.
@@ -151,6 +156,16 @@ mod tests {
                 BadSpec::NotHere(lacks.to_string()).to_string()
             }),
         }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_the_machines_kernel_lacks_guests_may_have() {
+        let lacking = "congestion_control";
+        let lacking = Map::from_iter([(lacking.to_owned(), Value::from("nonesuch"))]);
+        let why = Testbed::Emu.transport("tcp-cubic", &lacking).unwrap_err();
+        assert!(why.to_string().contains("`nonesuch`"), "{why}");
+        assert!(Testbed::Kernel.transport("tcp-cubic", &lacking).is_ok());
     }
 
     #[test]

@@ -191,6 +191,7 @@ pub(super) fn spec_of(transport: &str, settings: &Value) -> Result<SocketSpec, R
     let spec =
         SocketSpec::restore(transport, settings).map_err(|bad| Refusal::new(bad.to_string()))?;
     spec.available()
+        .and_then(|()| spec.offered())
         .map_err(|lacks| Refusal::new(lacks.to_string()))?;
     Ok(spec)
 }

@@ -127,6 +127,28 @@ impl Drop for Burners {
     }
 }
 
+/// The machine's own kernel may have what the guest's lacks, and the reverse.
+#[test]
+fn what_the_guests_kernel_lacks_it_says_itself() {
+    let Some(_alone) = kernel() else { return };
+    let place = tempfile::tempdir().unwrap();
+    let experiment = place.path().join("lacking.toml");
+    let text = "name = \"lacking\"\nsummary = \"a test\"\nnetwork = \"loss-5\"\nfor = \"2 s\"\n\
+                [workload.paced-echo]\nsize = \"100 B\"\ninterval = \"50 ms\"\n\
+                [[lane]]\nname = \"old\"\ntransport = \"tcp-cubic\"\n\
+                settings = { congestion_control = \"nonesuch\" }\n";
+    fs::write(&experiment, text).unwrap();
+    let run = ["run", "--testbed", "kernel", "--no-html", "--seeds", "1"];
+    let output = lagometer(&run).arg(&experiment).output().unwrap();
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(
+        said.contains("lane `old`: the kernel has no congestion control"),
+        "{said}"
+    );
+    assert!(said.contains("cubic") && said.contains("bbr"), "{said}");
+}
+
 #[test]
 fn without_a_kernel_the_testbed_says_in_a_line_how_to_have_one() {
     let cache = tempfile::tempdir().unwrap();
