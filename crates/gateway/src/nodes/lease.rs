@@ -314,55 +314,12 @@ impl Lease {
             self.seen_at = Some(now);
         }
         match (asked, answer) {
-            (_, LeaseAnswer::Failed(why)) => {
-                if !std::mem::replace(&mut self.has_failed, true) {
-                    self.notes.push(Note::LeaseFailed(why));
-                }
-                if let Asked::Take(take) = asked {
-                    self.unanswered.get_or_insert(take);
-                }
-                // Nobody knows how long the holder could not renew it either. Who has all that it
-                // has need not wait for it.
-                if let State::StandsBy { seen } = &mut self.state
-                    && !self.claim.is_good()
-                {
-                    *seen = None;
-                }
-                self.claim.has_missed = true;
-                self.ask_at = now + self.times.renew / 2;
-            }
+            (asked, LeaseAnswer::Failed(why)) => self.on_failure(now, asked, why),
             (Asked::Take(take), LeaseAnswer::Written(revision)) => {
-                self.is_doubted = false;
-                self.unanswered = None;
-                self.predecessor = take.from;
-                self.naming.is_named = take.is_named;
-                // What was asked for earlier and comes late is of an older revision.
-                (
-                    self.naming.successor,
-                    self.naming.may_name,
-                    self.naming.names,
-                ) = (None, None, None);
-                self.state = State::Holds {
-                    epoch: take.epoch,
-                    revision,
-                    until: asked_at + self.times.lease,
-                };
-                self.note_epoch(take.epoch);
+                self.on_taken(asked_at, take, revision);
             }
-            (asked, LeaseAnswer::Written(new)) => {
-                if let Asked::Renew(successor) = asked {
-                    (self.naming.may_name, self.naming.names) = (successor, successor);
-                    if successor != self.naming.successor {
-                        self.ask_at = now;
-                    }
-                }
-                if let State::Holds {
-                    revision, until, ..
-                } = &mut self.state
-                {
-                    *revision = new;
-                    *until = asked_at + self.times.lease;
-                }
+            (asked, LeaseAnswer::Written(revision)) => {
+                self.on_renewed(now, asked_at, asked, revision);
             }
             (_, LeaseAnswer::Conflict) => {
                 // Perhaps only with a renewal of its own whose answer was lost.
@@ -370,6 +327,61 @@ impl Lease {
                 self.ask_at = now;
             }
             (_, LeaseAnswer::Entry(entry)) => self.on_entry(now, asked_at, entry),
+        }
+    }
+
+    fn on_failure(&mut self, now: Time, asked: Asked, why: String) {
+        if !std::mem::replace(&mut self.has_failed, true) {
+            self.notes.push(Note::LeaseFailed(why));
+        }
+        if let Asked::Take(take) = asked {
+            self.unanswered.get_or_insert(take);
+        }
+        // Nobody knows how long the holder could not renew it either. Who has all that it
+        // has need not wait for it.
+        if let State::StandsBy { seen } = &mut self.state
+            && !self.claim.is_good()
+        {
+            *seen = None;
+        }
+        self.claim.has_missed = true;
+        self.ask_at = now + self.times.renew / 2;
+    }
+
+    /// The entry names this node as the holder.
+    fn on_taken(&mut self, asked_at: Time, take: Take, revision: u64) {
+        self.is_doubted = false;
+        self.unanswered = None;
+        self.predecessor = take.from;
+        self.naming.is_named = take.is_named;
+        // What was asked for earlier and comes late is of an older revision.
+        (
+            self.naming.successor,
+            self.naming.may_name,
+            self.naming.names,
+        ) = (None, None, None);
+        self.state = State::Holds {
+            epoch: take.epoch,
+            revision,
+            until: asked_at + self.times.lease,
+        };
+        self.note_epoch(take.epoch);
+    }
+
+    /// The entry is as this node wrote it while it held it.
+    fn on_renewed(&mut self, now: Time, asked_at: Time, asked: Asked, new: u64) {
+        if let Asked::Renew(successor) = asked {
+            (self.naming.may_name, self.naming.names) = (successor, successor);
+            if successor != self.naming.successor {
+                self.ask_at = now;
+            }
+        }
+        if let State::Holds {
+            revision, until, ..
+        } = &mut self.state
+        {
+            *revision = new;
+            *until = asked_at + self.times.lease;
         }
     }
 
