@@ -102,6 +102,7 @@ pub enum ServerError {
         /// The address.
         address: String,
         /// What the system said.
+        #[source]
         why: io::Error,
     },
     /// The system does not have the congestion control.
@@ -110,6 +111,7 @@ pub enum ServerError {
         /// Its name.
         name: String,
         /// What the system said.
+        #[source]
         why: io::Error,
     },
     /// The folder for recordings cannot be made.
@@ -118,6 +120,7 @@ pub enum ServerError {
         /// The folder.
         path: String,
         /// What the system said.
+        #[source]
         why: io::Error,
     },
     /// A node cannot be joined with the others.

@@ -30,5 +30,5 @@ pub enum Error {
     },
     /// The system lacks something.
     #[error("{0}: {1}")]
-    System(&'static str, io::Error),
+    System(&'static str, #[source] io::Error),
 }
