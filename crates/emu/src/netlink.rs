@@ -16,52 +16,53 @@ use rustix::net::{recv, send, socket_with};
 use crate::device_counters::{DeviceCounters, SentTotals};
 use message::{Message, attribute, messages};
 
-const REQUEST: u16 = 0x01;
-const ACKNOWLEDGE: u16 = 0x04;
+// Names and values are those of linux/netlink.h, rtnetlink.h, if_link.h, if_addr.h and if.h.
+const NLM_F_REQUEST: u16 = 0x01;
+const NLM_F_ACK: u16 = 0x04;
 const CREATE_NEW: u16 = 0x200 | 0x400;
 const CREATE_OR_REPLACE: u16 = 0x100 | 0x400;
 
-const KIND_ERROR: u16 = 2;
-const KIND_NEW_LINK: u16 = 16;
-const KIND_GET_LINK: u16 = 18;
-const KIND_NEW_ADDRESS: u16 = 20;
-const KIND_NEW_ROUTE: u16 = 24;
+const NLMSG_ERROR: u16 = 2;
+const RTM_NEWLINK: u16 = 16;
+const RTM_GETLINK: u16 = 18;
+const RTM_NEWADDR: u16 = 20;
+const RTM_NEWROUTE: u16 = 24;
 
 /// Bytes of `struct ifinfomsg`.
 const LINK_BYTES: usize = 16;
-const LINK_HARDWARE_ADDRESS: u16 = 1;
-const LINK_NAME: u16 = 3;
-const LINK_MTU: u16 = 4;
-const LINK_QUEUE: u16 = 13;
-const LINK_INFO: u16 = 18;
-const LINK_COUNTERS: u16 = 23;
-const LINK_FAMILIES: u16 = 26;
-const LINK_NAMESPACE: u16 = 28;
-const INFO_KIND: u16 = 1;
-const INFO_DATA: u16 = 2;
-const VETH_PEER: u16 = 1;
-const INET6_ADDRESS_GENERATION: u16 = 8;
-const GENERATE_NONE: u8 = 1;
-const UP: u32 = 0x01;
-const NO_NEIGHBOURS: u32 = 0x80;
+const IFLA_ADDRESS: u16 = 1;
+const IFLA_IFNAME: u16 = 3;
+const IFLA_MTU: u16 = 4;
+const IFLA_TXQLEN: u16 = 13;
+const IFLA_LINKINFO: u16 = 18;
+const IFLA_STATS64: u16 = 23;
+const IFLA_AF_SPEC: u16 = 26;
+const IFLA_NET_NS_FD: u16 = 28;
+const IFLA_INFO_KIND: u16 = 1;
+const IFLA_INFO_DATA: u16 = 2;
+const VETH_INFO_PEER: u16 = 1;
+const IFLA_INET6_ADDR_GEN_MODE: u16 = 8;
+const IN6_ADDR_GEN_MODE_NONE: u8 = 1;
+const IFF_UP: u32 = 0x01;
+const IFF_NOARP: u32 = 0x80;
 
-const ADDRESS_PEER: u16 = 1;
-const ADDRESS_LOCAL: u16 = 2;
-const ADDRESS_FLAGS: u16 = 8;
-const NO_DUPLICATE_DETECTION: u32 = 0x02;
+const IFA_ADDRESS: u16 = 1;
+const IFA_LOCAL: u16 = 2;
+const IFA_FLAGS: u16 = 8;
+const IFA_F_NODAD: u32 = 0x02;
 
-const ROUTE_DESTINATION: u16 = 1;
-const ROUTE_DEVICE: u16 = 4;
-const ROUTE_PRIORITY: u16 = 6;
-const ROUTE_SOURCE: u16 = 7;
-const ROUTE_METRICS: u16 = 8;
-const METRIC_FEATURES: u16 = 12;
-const FEATURE_ECN: u32 = 1;
-const MAIN_TABLE: u8 = 254;
-/// `RTPROT_STATIC`: by whoever manages the host.
-const BY_HAND: u8 = 4;
-const TO_A_LINK: u8 = 253;
-const UNICAST: u8 = 1;
+const RTA_DST: u16 = 1;
+const RTA_OIF: u16 = 4;
+const RTA_PRIORITY: u16 = 6;
+const RTA_PREFSRC: u16 = 7;
+const RTA_METRICS: u16 = 8;
+const RTAX_FEATURES: u16 = 12;
+const RTAX_FEATURE_ECN: u32 = 1;
+const RT_TABLE_MAIN: u8 = 254;
+/// By whoever manages the host.
+const RTPROT_STATIC: u8 = 4;
+const RT_SCOPE_LINK: u8 = 253;
+const RTN_UNICAST: u8 = 1;
 
 /// A socket on which devices are set up.
 #[derive(Debug)]
@@ -101,22 +102,22 @@ impl Netlink {
     /// address of its own accord.
     pub(crate) fn turn_on(&mut self, name: &str, settings: DeviceSettings) -> io::Result<()> {
         let flags = if settings.neighbours {
-            UP
+            IFF_UP
         } else {
-            UP | NO_NEIGHBOURS
+            IFF_UP | IFF_NOARP
         };
-        let generation = [GENERATE_NONE];
+        let generation = [IN6_ADDR_GEN_MODE_NONE];
         let message = Message::new(
-            KIND_NEW_LINK,
-            REQUEST | ACKNOWLEDGE,
+            RTM_NEWLINK,
+            NLM_F_REQUEST | NLM_F_ACK,
             &link_header(0, flags, flags),
         )
-        .text(LINK_NAME, name)
-        .attribute(LINK_MTU, &(settings.mtu as u32).to_ne_bytes())
-        .attribute(LINK_QUEUE, &(settings.queue as u32).to_ne_bytes())
-        .nested(LINK_FAMILIES, &[], |families| {
+        .text(IFLA_IFNAME, name)
+        .attribute(IFLA_MTU, &(settings.mtu as u32).to_ne_bytes())
+        .attribute(IFLA_TXQLEN, &(settings.queue as u32).to_ne_bytes())
+        .nested(IFLA_AF_SPEC, &[], |families| {
             families.nested(AddressFamily::INET6.as_raw(), &[], |inet6| {
-                inet6.attribute(INET6_ADDRESS_GENERATION, &generation)
+                inet6.attribute(IFLA_INET6_ADDR_GEN_MODE, &generation)
             })
         });
         self.request(message)
@@ -125,11 +126,11 @@ impl Netlink {
     /// Turns the loopback device on, which the system gives its addresses.
     pub(crate) fn turn_loopback_on(&mut self) -> io::Result<()> {
         let message = Message::new(
-            KIND_NEW_LINK,
-            REQUEST | ACKNOWLEDGE,
-            &link_header(0, UP, UP),
+            RTM_NEWLINK,
+            NLM_F_REQUEST | NLM_F_ACK,
+            &link_header(0, IFF_UP, IFF_UP),
         )
-        .text(LINK_NAME, "lo");
+        .text(IFLA_IFNAME, "lo");
         self.request(message)
     }
 
@@ -144,14 +145,10 @@ impl Netlink {
         let (family, bits) = family(local);
         let mut header = [family.as_raw() as u8, bits, 0, 0, 0, 0, 0, 0];
         header[4..].copy_from_slice(&index.to_ne_bytes());
-        let message = Message::new(
-            KIND_NEW_ADDRESS,
-            REQUEST | ACKNOWLEDGE | CREATE_NEW,
-            &header,
-        )
-        .attribute(ADDRESS_LOCAL, &octets(local))
-        .attribute(ADDRESS_PEER, &octets(peer))
-        .attribute(ADDRESS_FLAGS, &NO_DUPLICATE_DETECTION.to_ne_bytes());
+        let message = Message::new(RTM_NEWADDR, NLM_F_REQUEST | NLM_F_ACK | CREATE_NEW, &header)
+            .attribute(IFA_LOCAL, &octets(local))
+            .attribute(IFA_ADDRESS, &octets(peer))
+            .attribute(IFA_FLAGS, &IFA_F_NODAD.to_ne_bytes());
         self.request(message)
     }
 
@@ -167,20 +164,20 @@ impl Netlink {
         let mut header = [0; 12];
         header[0] = family.as_raw() as u8;
         header[1] = bits;
-        header[4..8].copy_from_slice(&[MAIN_TABLE, BY_HAND, TO_A_LINK, UNICAST]);
+        header[4..8].copy_from_slice(&[RT_TABLE_MAIN, RTPROT_STATIC, RT_SCOPE_LINK, RTN_UNICAST]);
         // IPv4 replaces the route of the same priority, IPv6 prefers the lower figure.
         let priority = u32::from(local.is_ipv6());
         let message = Message::new(
-            KIND_NEW_ROUTE,
-            REQUEST | ACKNOWLEDGE | CREATE_OR_REPLACE,
+            RTM_NEWROUTE,
+            NLM_F_REQUEST | NLM_F_ACK | CREATE_OR_REPLACE,
             &header,
         )
-        .attribute(ROUTE_DESTINATION, &octets(peer))
-        .attribute(ROUTE_DEVICE, &index.to_ne_bytes())
-        .attribute(ROUTE_PRIORITY, &priority.to_ne_bytes())
-        .attribute(ROUTE_SOURCE, &octets(local))
-        .nested(ROUTE_METRICS, &[], |metrics| {
-            metrics.attribute(METRIC_FEATURES, &FEATURE_ECN.to_ne_bytes())
+        .attribute(RTA_DST, &octets(peer))
+        .attribute(RTA_OIF, &index.to_ne_bytes())
+        .attribute(RTA_PRIORITY, &priority.to_ne_bytes())
+        .attribute(RTA_PREFSRC, &octets(local))
+        .nested(RTA_METRICS, &[], |metrics| {
+            metrics.attribute(RTAX_FEATURES, &RTAX_FEATURE_ECN.to_ne_bytes())
         });
         self.request(message)
     }
@@ -194,18 +191,19 @@ impl Netlink {
         namespace: BorrowedFd<'_>,
     ) -> io::Result<()> {
         let message = Message::new(
-            KIND_NEW_LINK,
-            REQUEST | ACKNOWLEDGE | CREATE_NEW,
+            RTM_NEWLINK,
+            NLM_F_REQUEST | NLM_F_ACK | CREATE_NEW,
             &link_header(0, 0, 0),
         )
-        .text(LINK_NAME, name)
-        .nested(LINK_INFO, &[], |info| {
-            info.text(INFO_KIND, "veth").nested(INFO_DATA, &[], |data| {
-                data.nested(VETH_PEER, &link_header(0, 0, 0), |veth| {
-                    veth.text(LINK_NAME, peer)
-                        .attribute(LINK_NAMESPACE, &namespace.as_raw_fd().to_ne_bytes())
+        .text(IFLA_IFNAME, name)
+        .nested(IFLA_LINKINFO, &[], |info| {
+            info.text(IFLA_INFO_KIND, "veth")
+                .nested(IFLA_INFO_DATA, &[], |data| {
+                    data.nested(VETH_INFO_PEER, &link_header(0, 0, 0), |veth| {
+                        veth.text(IFLA_IFNAME, peer)
+                            .attribute(IFLA_NET_NS_FD, &namespace.as_raw_fd().to_ne_bytes())
+                    })
                 })
-            })
         });
         self.request(message)
     }
@@ -221,7 +219,7 @@ impl Netlink {
     pub(crate) fn hardware_address(&mut self, name: &str) -> io::Result<[u8; 6]> {
         let link = self.link(name)?;
         link.get(LINK_BYTES..)
-            .and_then(|attributes| attribute(attributes, LINK_HARDWARE_ADDRESS))
+            .and_then(|attributes| attribute(attributes, IFLA_ADDRESS))
             .and_then(|address| address.try_into().ok())
             .ok_or_else(cut_short)
     }
@@ -239,7 +237,7 @@ impl Netlink {
         let link = self.link(name)?;
         let counters = link
             .get(LINK_BYTES..)
-            .and_then(|attributes| attribute(attributes, LINK_COUNTERS))
+            .and_then(|attributes| attribute(attributes, IFLA_STATS64))
             .ok_or_else(cut_short)?;
         let figure = |place: usize| {
             let bytes = counters
@@ -261,12 +259,12 @@ impl Netlink {
     /// attributes.
     fn link(&mut self, name: &str) -> io::Result<Vec<u8>> {
         let message =
-            Message::new(KIND_GET_LINK, REQUEST, &link_header(0, 0, 0)).text(LINK_NAME, name);
-        self.exchange(message, KIND_NEW_LINK)
+            Message::new(RTM_GETLINK, NLM_F_REQUEST, &link_header(0, 0, 0)).text(IFLA_IFNAME, name);
+        self.exchange(message, RTM_NEWLINK)
     }
 
     fn request(&mut self, message: Message) -> io::Result<()> {
-        self.exchange(message, KIND_ERROR).map(drop)
+        self.exchange(message, NLMSG_ERROR).map(drop)
     }
 
     /// Sends `message` and returns the body of the answer of `kind`, where an
@@ -285,10 +283,10 @@ impl Netlink {
                 if received.sequence != self.sequence {
                     continue;
                 }
-                if received.kind == KIND_ERROR {
+                if received.kind == NLMSG_ERROR {
                     let number = received.body.first_chunk().copied().ok_or_else(cut_short)?;
                     match i32::from_ne_bytes(number) {
-                        0 if kind == KIND_ERROR => return Ok(Vec::new()),
+                        0 if kind == NLMSG_ERROR => return Ok(Vec::new()),
                         0 => {}
                         number => return Err(io::Error::from_raw_os_error(-number)),
                     }
