@@ -144,7 +144,13 @@ fn log() {
             let packets = String::from_utf8_lossy(&shark.stdout).lines().count();
             assert_eq!(packets, 2, "{said}");
         }
-        Err(error) => println!("skipped: tshark does not read the log: {error}"),
+        Err(error) => {
+            assert!(
+                std::env::var_os("LAGOMETER_REQUIRE_TSHARK").is_none(),
+                "LAGOMETER_REQUIRE_TSHARK is set, but tshark cannot be started: {error}"
+            );
+            println!("skipped: tshark does not read the log: {error}");
+        }
     }
 }
 

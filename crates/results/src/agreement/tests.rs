@@ -216,3 +216,30 @@ fn what_failed_or_is_not_valid_agrees_with_nothing() {
     second.lanes.clear();
     assert!(!agreed(&first, &second).holds());
 }
+
+#[test]
+fn how_late_each_audit_has_a_lane_stands_beside_what_the_lane_saw() {
+    let [mut first, mut second] = pair(20);
+    let mut audit = sample_document().audit.unwrap();
+    audit.lanes[0].lane.clone_from(&first.lanes[0].lane);
+    // By the kernel's stamps, there and back, of which both ways have 12 µs.
+    second.audit = Some(audit.clone());
+    let beside = |first: &Document, second: &Document| agreed(first, second).lanes[0].audited_ms;
+    let [none, seen] = beside(&first, &second);
+    assert_eq!(
+        none, None,
+        "virtual time has no emulator that could be late"
+    );
+    assert!((seen.unwrap() - 0.024).abs() < 1e-9, "{seen:?}");
+    // Without stamps by what was asked for and what was done.
+    let lane = &mut audit.lanes[0];
+    lane.up.outside_error_us = None;
+    lane.up.realised.delay_ms.mean = lane.up.asked.delay_ms.mean + 3.0;
+    first.audit = Some(audit.clone());
+    let [by_figures, _] = beside(&first, &second);
+    assert!((by_figures.unwrap() - 3.012).abs() < 1e-9, "{by_figures:?}");
+    // An audit that has no such lane says nothing of it.
+    audit.lanes[0].lane.push_str(" of another run");
+    second.audit = Some(audit);
+    assert_eq!(beside(&first, &second)[1], None);
+}
