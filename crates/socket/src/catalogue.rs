@@ -109,6 +109,25 @@ mod tests {
     }
 
     #[test]
+    fn what_a_game_preset_sets_otherwise_than_the_default_has_a_source() {
+        for family in ["udt", "srt"] {
+            let of_kind = |kind| {
+                let name = format!("{family}-{kind}");
+                presets().iter().find(|it| it.name == name).unwrap()
+            };
+            let [default, game] = [PresetKind::Default, PresetKind::Game].map(of_kind);
+            let [before, after] = [default, game].map(|it| it.spec().settings_json());
+            for (key, value) in after.as_object().unwrap() {
+                let is_named = game.sources.iter().any(|source| source.setting == key);
+                assert!(
+                    is_named || before.get(key) == Some(value),
+                    "{family}: `{key}` has no source"
+                );
+            }
+        }
+    }
+
+    #[test]
     fn the_tuned_presets_are_what_the_search_wrote_down_and_promise_what_the_game_presets_do() {
         for family in ["udt", "srt"] {
             let of_kind = |kind| preset(&format!("{family}-{kind}")).unwrap();

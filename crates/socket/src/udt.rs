@@ -40,7 +40,8 @@ const DEFAULT: &[Source] = &[
     Source::lab("max_message", "what one call may send"),
 ];
 
-/// What the manual offers who does not want UDT's rate control.
+/// What the manual offers who does not want UDT's rate control. Its maintainers advise
+/// nothing for games: the control is this project's.
 const GAME: &[Source] = &[
     DEFAULT[0],
     DEFAULT[1],
@@ -55,6 +56,7 @@ const GAME: &[Source] = &[
         "CCC: that control sees the packets that come and may send some of its own",
         "https://udt.sourceforge.io/udt4/doc/ccc.htm",
     ),
+    Source::lab("window_packets", "0.8 s of 20 messages a second"),
 ];
 
 /// The presets, in the order in which lanes are best shown.
