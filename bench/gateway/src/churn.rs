@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::BenchError;
 use crate::cli::Setup;
+use crate::counters::{Spread, microseconds};
 use crate::process::{Gateway, Usage};
-use crate::tally::{Spread, microseconds};
 
 /// How long an answer may take.
 const SOON: Duration = Duration::from_secs(10);

@@ -15,12 +15,12 @@ use lagometer_protocol::messages::channeldpb::{
 use serde::{Deserialize, Serialize};
 
 use crate::BenchError;
+use crate::counters::Counters;
 use crate::outcome::{Outcome, Seen};
 use crate::peer::{CONNECTIONS_A_TURN, Peer, Progress, Shared};
 use crate::process::Usage;
 use crate::receiving::{Driver, GATHER};
 use crate::states::{TYPE_URL, put_state};
-use crate::tally::Tally;
 
 /// How long a step of setting up may take.
 const SOON: Duration = Duration::from_mins(1);
@@ -113,9 +113,9 @@ pub(crate) fn run(plan: &Plan, pid: u32) -> Result<Outcome, BenchError> {
     let gateway_before = Usage::of(pid);
     let own_before = Usage::own();
     let measuring = Instant::now();
-    crowd.shared.tally.borrow_mut().is_measuring = true;
+    crowd.shared.counters.borrow_mut().is_measuring = true;
     crowd.play(start, start + plan.warm_up + plan.measured)?;
-    crowd.shared.tally.borrow_mut().is_measuring = false;
+    crowd.shared.counters.borrow_mut().is_measuring = false;
     let seconds = measuring.elapsed().as_secs_f64();
     let gateway = Usage::of(pid);
     let own = Usage::own();
@@ -137,7 +137,7 @@ pub(crate) fn run(plan: &Plan, pid: u32) -> Result<Outcome, BenchError> {
     let lost_connections = crowd.count_ended();
     Ok(Outcome::new(
         plan,
-        &crowd.shared.tally.borrow(),
+        &crowd.shared.counters.borrow(),
         &Seen {
             seconds,
             worst_windows,
@@ -183,7 +183,7 @@ impl Crowd {
     /// Connects everybody and subscribes them.
     fn gather(plan: &Plan) -> Result<Self, BenchError> {
         let shared = Rc::new(Shared {
-            tally: RefCell::new(Tally::default()),
+            counters: RefCell::new(Counters::default()),
             origin: Instant::now(),
         });
         let mut swarm = Swarm::new()?.with_turns_of(CONNECTIONS_A_TURN);
@@ -417,10 +417,10 @@ impl Crowd {
     }
 
     fn note_lateness(&self, due: Instant) {
-        let mut tally = self.shared.tally.borrow_mut();
-        if tally.is_measuring {
+        let mut counters = self.shared.counters.borrow_mut();
+        if counters.is_measuring {
             let late = Instant::now().saturating_duration_since(due);
-            tally.late_us.saturating_record(late.as_micros() as u64);
+            counters.late_us.saturating_record(late.as_micros() as u64);
         }
     }
 

@@ -20,10 +20,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::BenchError;
 use crate::cli::Setup;
+use crate::counters::{Spread, microseconds};
 use crate::process::{Gateway, Usage};
 use crate::receiving::Driver;
 use crate::states::{TYPE_URL, for_each_state, put_state};
-use crate::tally::{Spread, microseconds};
 use crate::ticks::{Lateness, Ticks};
 
 /// The first number of an entity's channel.

@@ -18,6 +18,7 @@ mod abuse;
 mod churn;
 mod cli;
 mod compare;
+mod counters;
 mod crowd;
 mod entities;
 mod outcome;
@@ -27,7 +28,6 @@ mod raw;
 mod receiving;
 mod states;
 mod table;
-mod tally;
 mod ticks;
 
 /// Why there is no figure.

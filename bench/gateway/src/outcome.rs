@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::counters::{Counters, Spread};
 use crate::crowd::{Mode, Plan};
-use crate::tally::{Spread, Tally};
 
-/// What was seen beside the tally.
+/// What was seen beside the counters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
     /// How long it was measured.
@@ -102,7 +102,7 @@ const LATE_MS: f64 = 10.0;
 impl Outcome {
     /// Puts a run's figures together.
     #[must_use]
-    pub(crate) fn new(plan: &Plan, tally: &Tally, seen: &Seen) -> Self {
+    pub(crate) fn new(plan: &Plan, counters: &Counters, seen: &Seen) -> Self {
         let rate = |count: f64| count / seen.seconds;
         let players = plan.players as f64;
         let rate_hz = f64::from(plan.rate_hz);
@@ -118,12 +118,12 @@ impl Outcome {
         let checked = plan.checked as f64;
         // What one got who counts only bytes, beside the mean of those who check.
         let least_share = seen.least_discarded_bytes.map(|bytes| {
-            let mean_bytes = (tally.data_bytes as f64 / checked).max(1.0);
+            let mean_bytes = (counters.data_bytes as f64 / checked).max(1.0);
             bytes as f64 / mean_bytes
         });
-        let latency_ms = Spread::from(&tally.latency_us);
-        let generator_late_ms = Spread::from(&tally.late_us);
-        let states = tally.states as f64 * players / checked;
+        let latency_ms = Spread::from(&counters.latency_us);
+        let generator_late_ms = Spread::from(&counters.late_us);
+        let states = counters.states as f64 * players / checked;
         let states_per_s = rate(states);
         let cpu_s = seen.gateway_cpu_s.max(1e-6);
         let faults: Vec<String> = [
@@ -141,8 +141,8 @@ impl Outcome {
             ),
             (seen.missing > 0, "states missing"),
             (seen.lost_connections > 0, "connections lost"),
-            (tally.malformed > 0, "data malformed"),
-            (tally.unsent > 0, "the gateway read too slowly"),
+            (counters.malformed > 0, "data malformed"),
+            (counters.unsent > 0, "the gateway read too slowly"),
             (generator_late_ms.p99 > LATE_MS, "the generator late itself"),
         ]
         .into_iter()
@@ -157,21 +157,21 @@ impl Outcome {
             rate_hz: plan.rate_hz,
             held: faults.is_empty(),
             faults,
-            windows_per_s: rate(tally.windows as f64) / checked,
+            windows_per_s: rate(counters.windows as f64) / checked,
             worst_windows_per_s,
-            gap_ms: Spread::from(&tally.gaps_us),
+            gap_ms: Spread::from(&counters.gaps_us),
             latency_ms,
             states_per_s,
             states_share: states_per_s / (observers * players * rate_hz).max(1.0),
-            stale: tally.stale,
+            stale: counters.stale,
             missing: seen.missing,
             lost_connections: seen.lost_connections,
-            malformed: tally.malformed,
-            messages_per_s: rate(tally.windows as f64 * players / checked)
-                + rate(tally.user_messages as f64)
+            malformed: counters.malformed,
+            messages_per_s: rate(counters.windows as f64 * players / checked)
+                + rate(counters.user_messages as f64)
                 + players * rate_hz,
             received_bytes_per_s: rate(seen.received_bytes as f64),
-            window_bytes: tally.data_bytes as f64 / tally.windows.max(1) as f64,
+            window_bytes: counters.data_bytes as f64 / counters.windows.max(1) as f64,
             gateway_cpu_pct: 100.0 * rate(seen.gateway_cpu_s),
             gateway_rss_mb: seen.gateway_rss_mb,
             states_per_cpu_s: states / cpu_s,

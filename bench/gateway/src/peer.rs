@@ -7,8 +7,8 @@ use std::time::Instant;
 use lagometer_client::{Event, Handler, Outbox, SendError};
 use lagometer_protocol::FromGateway;
 
+use crate::counters::Counters;
 use crate::states::{EXACT, for_each_state};
-use crate::tally::Tally;
 
 /// Of thousands of players all who have something to read are served before
 /// anything else is looked after.
@@ -18,7 +18,7 @@ pub(crate) const CONNECTIONS_A_TURN: usize = 1024;
 #[derive(Debug)]
 pub(crate) struct Shared {
     /// What they have seen.
-    pub(crate) tally: RefCell<Tally>,
+    pub(crate) counters: RefCell<Counters>,
     /// When the run began; stamps count from here.
     pub(crate) origin: Instant,
 }
@@ -27,7 +27,7 @@ impl Shared {
     /// What finds no room to wait in is counted, and is no reason to end the run.
     pub(crate) fn note_sent(&self, sent: Result<(), SendError>) -> Result<(), SendError> {
         if matches!(sent, Err(SendError::Full { .. })) {
-            self.tally.borrow_mut().unsent += 1;
+            self.counters.borrow_mut().unsent += 1;
             return Ok(());
         }
         sent
@@ -103,16 +103,16 @@ impl Peer {
 
     fn on_data(&mut self, value: &[u8]) {
         let now = Instant::now();
-        let mut tally = self.shared.tally.borrow_mut();
-        let counts = tally.is_measuring;
+        let mut counters = self.shared.counters.borrow_mut();
+        let counts = counters.is_measuring;
         let now_us = now.duration_since(self.shared.origin).as_micros() as u64;
         if counts {
-            tally.windows += 1;
-            tally.data_bytes += value.len() as u64;
+            counters.windows += 1;
+            counters.data_bytes += value.len() as u64;
             self.windows += 1;
             if let Some(last) = self.last_window {
                 let gap = now.duration_since(last).as_micros() as u64;
-                tally.gaps_us.saturating_record(gap);
+                counters.gaps_us.saturating_record(gap);
             }
         }
         self.last_window = Some(now);
@@ -132,16 +132,16 @@ impl Peer {
             }
             if is_probe && counts {
                 let age = now_us.wrapping_sub(u64::from(state.stamp_us)) % u64::from(EXACT);
-                tally.latency_us.saturating_record(age);
+                counters.latency_us.saturating_record(age);
             }
         });
         if read.is_err() {
-            tally.malformed += 1;
+            counters.malformed += 1;
         }
         if counts {
-            tally.states += states;
-            tally.stale += stale;
-            tally.skipped += skipped;
+            counters.states += states;
+            counters.stale += stale;
+            counters.skipped += skipped;
         }
     }
 }
@@ -151,9 +151,9 @@ impl Handler for Peer {
         match event {
             Event::Data { value, .. } if !self.is_server => self.on_data(value),
             Event::User { .. } => {
-                let mut tally = self.shared.tally.borrow_mut();
-                if tally.is_measuring {
-                    tally.user_messages += 1;
+                let mut counters = self.shared.counters.borrow_mut();
+                if counters.is_measuring {
+                    counters.user_messages += 1;
                 }
             }
             Event::LoggedIn { .. } => self.progress = Progress::LetIn,

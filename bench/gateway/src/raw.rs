@@ -14,12 +14,12 @@ use lagometer_protocol::{FrameBuilder, MessagePack, update_body};
 
 use crate::BenchError;
 use crate::cli::Setup;
+use crate::counters::Counters;
 use crate::outcome::Outcome;
 use crate::peer::{CONNECTIONS_A_TURN, Peer, Shared};
 use crate::process::{Gateway, Usage};
 use crate::receiving::receive;
 use crate::states::{TYPE_URL, put_state};
-use crate::tally::Tally;
 
 /// What the loop writes, and to whom.
 #[derive(Clone, Debug, Args)]
@@ -105,7 +105,7 @@ pub(crate) fn bytes_per_cpu_s(setup: &Setup, outcome: &Outcome) -> Result<f64, B
     );
     let running = Gateway::start(&command, &setup.logs.join("raw-loop.log"), setup.clients)?;
     let shared = Rc::new(Shared {
-        tally: RefCell::new(Tally::default()),
+        counters: RefCell::new(Counters::default()),
         origin: Instant::now(),
     });
     let mut swarm = Swarm::new()?.with_turns_of(CONNECTIONS_A_TURN);

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use crate::abuse::row;
 use crate::compare::{Run, What};
+use crate::counters::Spread;
 use crate::outcome::Outcome;
-use crate::tally::Spread;
 
 /// A figure of a run: its heading, how it is read off, its decimals.
 type Column = (&'static str, fn(&Outcome) -> f64, usize);

@@ -83,7 +83,7 @@ impl RegistryState {
         }
     }
 
-    fn guests(&self) -> impl Iterator<Item = &Session> {
+    fn sessions(&self) -> impl Iterator<Item = &Session> {
         self.slots
             .iter()
             .filter_map(|slot| slot.worker_session.as_ref())
@@ -91,7 +91,7 @@ impl RegistryState {
 }
 
 impl WorkerRegistry {
-    /// Seats for workers with these parts, and the gateway's addresses for
+    /// Slots for workers with these parts, and the gateway's addresses for
     /// players and for game servers.
     pub(crate) fn new(
         scenario: Scenario,
@@ -136,7 +136,7 @@ impl WorkerRegistry {
 
     /// The clock that the workers set theirs by; `None` before any has come.
     pub(crate) fn clock(&self) -> Option<Clock> {
-        self.state().guests().next().map(Session::clock)
+        self.state().sessions().next().map(Session::clock)
     }
 
     /// Waits until all game servers of workers have what they are to own, but
@@ -189,8 +189,8 @@ impl WorkerRegistry {
         let body = written(said);
         // What is said may take as long as a worker that does not read lets
         // it: nobody else has to wait for that.
-        let guests: Vec<Session> = self.state().guests().cloned().collect();
-        for worker_session in guests {
+        let sessions: Vec<Session> = self.state().sessions().cloned().collect();
+        for worker_session in sessions {
             worker_session.send_event(&body);
         }
     }

@@ -18,7 +18,7 @@
 //!   program that links it takes as much longer. Where the machine is so busy
 //!   that the sleep takes longer, UDT's timers run slow by the same share.
 //! - **Trust.** UDT reads what arrives without much care. It is for paths
-//!   of one's own making and must not listen where strangers can reach it.
+//!   of one's own making and must not listen where others can reach it.
 //!
 //! Without the feature this module is empty, and whoever asks for UDT is shown what
 //! to install.

@@ -31,11 +31,11 @@ use crate::metric::{Metric, Statistic};
 pub(crate) mod echo;
 mod game;
 pub(crate) mod machine;
+mod phrasing;
 pub(crate) mod seeds;
 pub(crate) mod speed;
 pub(crate) mod sweep;
 pub(crate) mod tune;
-mod words;
 pub(crate) mod world;
 
 /// The limit in milliseconds by which lanes are ranked where no budget names
@@ -87,7 +87,7 @@ pub fn verdict(document: &Document) -> String {
         let clause = bench
             .rank(&lanes)
             .map(|ranking| game::best(&bench, &ranking));
-        return words::sentence(&clause.into_iter().collect::<Vec<_>>());
+        return phrasing::sentence(&clause.into_iter().collect::<Vec<_>>());
     }
     let (reliable, unreliable): (Vec<&Lane>, Vec<&Lane>) = document
         .lanes
@@ -97,15 +97,15 @@ pub fn verdict(document: &Document) -> String {
     let bench = Bench::of(document, usual_figures(document), &[&reliable, &unreliable]);
     let mut clauses = Vec::new();
     if let Some(ranking) = bench.rank(&reliable) {
-        clauses.push(words::best(&bench, &ranking));
+        clauses.push(phrasing::best(&bench, &ranking));
     }
     if let Some(ranking) = bench.rank(&unreliable) {
         if reliable.is_empty() {
             clauses.push("no reliable lane was measured".to_owned());
         }
-        clauses.push(words::unreliable(&bench, &ranking, unreliable.len()));
+        clauses.push(phrasing::unreliable(&bench, &ranking, unreliable.len()));
     }
-    words::sentence(&clauses)
+    phrasing::sentence(&clauses)
 }
 
 /// A lane that does not say otherwise is taken to be reliable: imported logs

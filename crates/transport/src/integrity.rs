@@ -2,7 +2,7 @@
 //!
 //! UDP's own checksum is 16 bits and knows nothing of connections. Games
 //! commonly add a CRC-32 that starts from a protocol identifier both sides
-//! know, so that damage and strangers' datagrams are dropped; so do we, where
+//! know, so that damaged datagrams and those of other senders are dropped; so do we, where
 //! a transport has no such check of its own. It is no protection against an
 //! attacker.
 

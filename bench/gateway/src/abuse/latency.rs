@@ -9,7 +9,7 @@
 
 use hdrhistogram::Histogram;
 
-use crate::tally::{Spread, microseconds};
+use crate::counters::{Spread, microseconds};
 
 /// Older than this is late, microseconds: what the bench's goal allows at most.
 pub(super) const LATE_US: u64 = 100_000;

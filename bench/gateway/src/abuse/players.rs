@@ -26,10 +26,10 @@ use super::latency::Ages;
 use super::row::{Age, Lost};
 use super::source::{Source, connect};
 use crate::BenchError;
+use crate::counters::microseconds;
 use crate::peer::CONNECTIONS_A_TURN;
 use crate::receiving::{Driver, GATHER};
 use crate::states::{TYPE_URL, put_state};
-use crate::tally::microseconds;
 use peer::{Board, Peer, USER_BYTES};
 
 /// How long a step of setting up may take.

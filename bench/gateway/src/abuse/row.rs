@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::attacker::Effort;
 use super::latency::LATE_US;
-use crate::tally::Spread;
+use crate::counters::Spread;
 
 pub(crate) use table::{missed, table};
 

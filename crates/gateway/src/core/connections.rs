@@ -48,8 +48,8 @@ use groups::Groups;
 pub use inbound::Received;
 use spare_buffers::SpareBuffers;
 
-/// How often connections are looked over for those that have run out of time.
-const LOOK_OVER: Duration = Duration::from_millis(500);
+/// How often connections are checked for timeouts.
+const TIMEOUT_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The most addresses that are banned at a time.
 const BANNED: usize = 16_384;
@@ -75,7 +75,7 @@ pub struct ConnectionManager {
     recording: bool,
     /// Bytes kept of all recordings.
     recorded_bytes: usize,
-    look_over_at: Option<Time>,
+    check_timeouts_at: Option<Time>,
     spare: SpareBuffers,
     compressor: Compressor,
     /// Messages on their way to the channel manager are copied into this.
@@ -121,7 +121,7 @@ impl ConnectionManager {
             recordings: VecDeque::new(),
             recording: false,
             recorded_bytes: 0,
-            look_over_at: None,
+            check_timeouts_at: None,
             spare: SpareBuffers::default(),
             compressor: Compressor::new(),
             arena: Arena::default(),
@@ -189,7 +189,8 @@ impl ConnectionManager {
         let counters = self.counters.of_mut(peer);
         counters.open += 1;
         counters.opened += 1;
-        self.look_over_at.get_or_insert(now + LOOK_OVER);
+        self.check_timeouts_at
+            .get_or_insert(now + TIMEOUT_CHECK_INTERVAL);
         self.events.push(Event::Opened { peer, address });
         Ok(key)
     }
@@ -316,14 +317,14 @@ impl ConnectionManager {
     #[must_use]
     pub fn next_deadline(&self) -> Option<Time> {
         let pause = self.pauses_due.first().map(|(due, _)| *due);
-        [self.look_over_at, pause].into_iter().flatten().min()
+        [self.check_timeouts_at, pause].into_iter().flatten().min()
     }
 
     /// Does what is due: pauses end, and connections that have run out of time
     /// are closed.
     pub fn handle_deadline(&mut self, now: Time) {
         self.end_pauses(now);
-        if self.look_over_at.is_none_or(|at| now < at) {
+        if self.check_timeouts_at.is_none_or(|at| now < at) {
             return;
         }
         let mut late = Vec::new();
@@ -348,7 +349,7 @@ impl ConnectionManager {
             }
             self.begin_to_close(key, why);
         }
-        self.look_over_at = any.then(|| now + LOOK_OVER);
+        self.check_timeouts_at = any.then(|| now + TIMEOUT_CHECK_INTERVAL);
     }
 
     /// A connection's number on the wire, once it has one.

@@ -26,7 +26,7 @@ pub enum Event {
     Admitted {
         /// The connection.
         id: ConnId,
-        /// Who it is.
+        /// The player's identifier ("PIT").
         player: String,
         /// It takes up what it had before it broke off.
         recovers: bool,
@@ -34,9 +34,9 @@ pub enum Event {
     /// A login was refused. One line a second at most.
     #[error("login of player {player:?} refused{}", more(*.suppressed))]
     LoginRefused {
-        /// Who it was to be.
+        /// The player's identifier ("PIT") in the login.
         player: String,
-        /// How many others were since the last line.
+        /// Logins refused since the last line that were not logged.
         suppressed: u64,
     },
     /// A connection was closed.
@@ -71,28 +71,28 @@ pub enum Event {
     OwnerLost {
         /// The channel.
         channel: ChannelId,
-        /// Who it was.
+        /// The connection that owned it.
         owner: ConnId,
     },
     /// A message was dropped.
     #[error("message of type {msg_type} from {from} to {channel} dropped: {why}")]
     Dropped {
-        /// Who sent it.
+        /// The sender.
         from: ConnId,
-        /// To which channel.
+        /// The channel it was for.
         channel: ChannelId,
-        /// Its type.
+        /// The message's type, as on the wire.
         msg_type: u32,
-        /// Why.
+        /// The rule it broke.
         why: &'static str,
     },
     /// A message, or a single field or entry of a channel's data, was too long
     /// to be sent.
     #[error("{size_bytes} bytes of {channel} that cannot be cut not sent: longer than a frame")]
     TooLong {
-        /// Whose it was.
+        /// The channel.
         channel: ChannelId,
-        /// Its size.
+        /// The size of the message, field or entry.
         size_bytes: usize,
     },
     /// A message was dropped because its sender's state does not allow it.
@@ -101,11 +101,11 @@ pub enum Event {
         .id.map_or("not let in".to_owned(), |id| id.to_string())
     )]
     Refused {
-        /// Who sent it, if it had a number.
+        /// The sender, if it had logged in and so has an identifier.
         id: Option<ConnId>,
         /// Which listener it came in on.
         peer: Peer,
-        /// Its type.
+        /// The message's type, as on the wire.
         msg_type: u32,
     },
     /// A peer asked for more than a budget allows. One line of each budget a

@@ -44,8 +44,8 @@ pub(super) const WAKER: u64 = 1 << 32;
 const LISTENERS: u64 = 2 << 32;
 const KCP_PORTS: u64 = 3 << 32;
 
-/// How often those who have not been let in are looked over.
-const LOOK_OVER: Duration = Duration::from_millis(500);
+/// How often connections that have not logged in are checked for timeouts.
+const TIMEOUT_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// How long a loop that may read nothing waits for the channels at most.
 const CHANNELS_BUSY: Duration = Duration::from_millis(5);
@@ -120,7 +120,7 @@ pub(super) struct ConnectionLoop {
     login_work: Duration,
     /// The listeners for clients are open.
     clients_may_come: bool,
-    look_over_at: Option<Time>,
+    check_timeouts_at: Option<Time>,
     accept_again_at: Option<Time>,
     drain: Option<Drain>,
     /// When the last turn began.
@@ -186,7 +186,7 @@ impl ConnectionLoop {
             rates,
             login_work,
             clients_may_come: false,
-            look_over_at: None,
+            check_timeouts_at: None,
             accept_again_at: None,
             drain: None,
             turned_at: Time::ZERO,
@@ -245,7 +245,7 @@ impl ConnectionLoop {
             self.bus.next_deadline(),
             self.kcp_due.first().map(|(due, _)| *due),
             self.paused.first().map(|(until, _)| *until),
-            self.look_over_at,
+            self.check_timeouts_at,
             self.accept_again_at,
             self.drain.as_ref().map(Drain::next_deadline),
         ]
@@ -319,7 +319,7 @@ impl ConnectionLoop {
         self.bus.handle_deadline(now);
         self.exchange(now);
         self.pause_senders();
-        self.look_over(now);
+        self.check_timeouts(now);
         self.flush(now);
         self.close_those_to_go(now);
         self.exchange(now);
@@ -369,8 +369,8 @@ impl ConnectionLoop {
     }
 
     /// Those who take too long to log in have to go.
-    fn look_over(&mut self, now: Time) {
-        if self.look_over_at.is_none_or(|at| now < at) {
+    fn check_timeouts(&mut self, now: Time) {
+        if self.check_timeouts_at.is_none_or(|at| now < at) {
             return;
         }
         let within = self.shared.admission.limits().login_within;
@@ -384,7 +384,7 @@ impl ConnectionLoop {
             }
         }
         let any = !self.unauthenticated.is_empty();
-        self.look_over_at = any.then(|| now + LOOK_OVER);
+        self.check_timeouts_at = any.then(|| now + TIMEOUT_CHECK_INTERVAL);
     }
 
     /// Those whose messages wait for a server that cannot keep up are read more

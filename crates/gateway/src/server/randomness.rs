@@ -1,5 +1,5 @@
 //! The one place of the gateway that draws from the operating system's
-//! randomness: secrets that a stranger must not foresee.
+//! randomness: secrets that an attacker must not predict.
 
 use ring::rand::{SecureRandom as _, SystemRandom};
 

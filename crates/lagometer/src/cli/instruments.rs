@@ -64,8 +64,8 @@ pub(crate) struct EchoArguments {
     #[arg(long)]
     pub(crate) spin: bool,
     /// Where both ends run: `best` tries and chooses, `none` leaves them to
-    /// the scheduler, `same` core, `cross` core, or processors: NEAR or
-    /// NEAR,FAR
+    /// the scheduler, `same` core, `cross` core, or processors: CLIENT or
+    /// CLIENT,SERVER
     #[arg(long, default_value = "best", value_name = "PLACE")]
     pub(crate) pin: Pin,
     /// How long a message is waited for before it counts as lost

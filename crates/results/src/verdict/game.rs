@@ -1,6 +1,6 @@
 //! The words of a verdict on lanes that carried a game.
 
-use super::words::{NEXT, all, cost, listed, others_clause, undecided_clause};
+use super::phrasing::{NEXT, all, cost, listed, others_clause, undecided_clause};
 use super::{Bench, Ranking};
 use crate::document::{Decision, Lane};
 use crate::metric::{Metric, Statistic};

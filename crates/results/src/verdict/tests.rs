@@ -332,7 +332,7 @@ fn who_is_left_out_for_another_than_the_best_is_named() {
     };
     let chain = bench(&[(figures[0], "enet", "tcp"), (figures[2], "kcp", "enet")]);
     let ranking = chain.rank(&field).unwrap();
-    let sentence = words::best(&chain, &ranking);
+    let sentence = phrasing::best(&chain, &ranking);
     assert!(
         sentence.starts_with("kcp does best")
             && sentence.ends_with(
@@ -341,7 +341,7 @@ fn who_is_left_out_for_another_than_the_best_is_named() {
         "{sentence}"
     );
     let plain = bench(&[(figures[0], "kcp", "tcp"), (figures[2], "kcp", "enet")]);
-    let sentence = words::best(&plain, &plain.rank(&field).unwrap());
+    let sentence = phrasing::best(&plain, &plain.rank(&field).unwrap());
     assert!(!sentence.contains("another lane"), "{sentence}");
 }
 

@@ -59,7 +59,7 @@ impl CapacitySearch {
         }
     }
 
-    /// So many players were played, and they `held` or not.
+    /// Takes in that a world of so many `players` met its targets, or not (`held`).
     pub fn note(&mut self, players: u32, held: bool) {
         if self.asked.front() == Some(&players) {
             self.asked.pop_front();

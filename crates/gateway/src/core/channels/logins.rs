@@ -56,7 +56,7 @@ pub struct AuthRequest {
 /// What a provider says of a login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuthVerdict {
-    /// It is good.
+    /// The player exists and the login token is valid.
     Admit,
     /// There is no such player.
     WrongPlayer,

@@ -1,6 +1,6 @@
 //! Keeping what a client sent, for replaying it later.
 //!
-//! A recording begins when its client is let in: strangers leave nothing
+//! A recording begins when its client is let in: who has not logged in leaves nothing
 //! behind. It is kept as the bytes of the file it will be, so that it takes as
 //! much memory as it says, and it never holds a login token: it opens with the
 //! login that was accepted, the token left out, and later logins are left out

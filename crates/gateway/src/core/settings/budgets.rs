@@ -1,6 +1,6 @@
 //! How much of each [budget](crate::core::Budget) a peer has once it is let in.
 //!
-//! Clients are strangers with a login; servers are run by whoever runs the
+//! Clients are not trusted, though they have logged in; servers are run by whoever runs the
 //! gateway and are trusted with the world. Both are held to what one message
 //! may cost, clients also to what they may leave behind.
 

@@ -1,4 +1,4 @@
-//! The words of a verdict: plain ones, with every figure it rests on.
+//! How a verdict is phrased: plainly, with every figure it rests on.
 
 use super::{Bench, Ranking, is_estimated};
 use crate::difference::difference;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Counts and distributions that all players of a run fill together.
 #[derive(Debug)]
-pub(crate) struct Tally {
+pub(crate) struct Counters {
     /// Whether what arrives counts: not while the players join or leave.
     pub(crate) is_measuring: bool,
     /// Updates of channel data that players received.
@@ -43,7 +43,7 @@ pub(crate) struct Spread {
     pub(crate) max: f64,
 }
 
-impl Default for Tally {
+impl Default for Counters {
     fn default() -> Self {
         Self {
             is_measuring: false,
