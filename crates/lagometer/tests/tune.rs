@@ -376,10 +376,7 @@ fn what_cannot_be_searched_is_refused_in_one_line_that_says_how_to_mend_it() {
             &["--testbed", "kernel", "--nats", "nats://127.0.0.1"],
             "--nats is for `--testbed sim`",
         ),
-        (
-            &["--lanes", "udt-game"],
-            "`--testbed kernel` plays it in virtual time",
-        ),
+        (&["--lanes", "udt-game"], "`--testbed kernel` searches it"),
     ] {
         let output = tune(arguments);
         let said = stderr(&output);

@@ -66,8 +66,8 @@ impl Testbed {
         if self == Self::Sim {
             if lagometer_socket::presets().iter().any(|it| it.name == name) {
                 return Err(BadSpec::NotHere(format!(
-                    "{name} owns its sockets, and `sim` has none; `--testbed kernel` plays it in \
-                     virtual time, `--testbed emu` in real time"
+                    "{name} owns its sockets and cannot run in virtual time; `--testbed emu` \
+                     plays it"
                 )));
             }
             return match Spec::preset(name) {
@@ -137,7 +137,7 @@ mod tests {
             assert_eq!(spec.endpoint(), Spec::preset(preset.name).as_ref());
         }
         let why = refused(Testbed::Sim, "udt-stream");
-        assert!(why.contains("`--testbed kernel` plays it"), "{why}");
+        assert!(why.contains("`--testbed emu` plays it"), "{why}");
         let why = refused(Testbed::Sim, "udt-steam");
         assert!(why.ends_with("did you mean `udt-stream`?"), "{why}");
     }

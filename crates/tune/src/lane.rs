@@ -96,7 +96,13 @@ impl TunableLane {
         let overrides = serde_json::to_value(&lane.settings).unwrap_or_default();
         let overrides = overrides.as_object().cloned().unwrap_or_default();
         let spec = testbed.transport(&lane.transport, &overrides);
-        let spec = spec.map_err(bad)?;
+        let spec = spec.map_err(|why| match (testbed, why) {
+            (Testbed::Sim, BadSpec::NotHere(_)) => bad(BadSpec::NotHere(format!(
+                "{} owns its sockets, and `sim` has none; `--testbed kernel` searches it",
+                lane.transport
+            ))),
+            (_, why) => bad(why),
+        })?;
         let tunables = worth_searching(&spec);
         if tunables.is_empty() {
             let others: Vec<String> = Self::usual(testbed)
