@@ -49,7 +49,7 @@ pub use inbound::Received;
 use spare_buffers::SpareBuffers;
 
 /// How often connections are checked for timeouts.
-const TIMEOUT_CHECK_INTERVAL: Duration = Duration::from_millis(500);
+const TIMEOUT_CHECKS: Duration = Duration::from_millis(500);
 
 /// The most addresses that are banned at a time.
 const BANNED: usize = 16_384;
@@ -189,8 +189,7 @@ impl ConnectionManager {
         let counters = self.counters.of_mut(peer);
         counters.open += 1;
         counters.opened += 1;
-        self.check_timeouts_at
-            .get_or_insert(now + TIMEOUT_CHECK_INTERVAL);
+        self.check_timeouts_at.get_or_insert(now + TIMEOUT_CHECKS);
         self.events.push(Event::Opened { peer, address });
         Ok(key)
     }
@@ -349,7 +348,7 @@ impl ConnectionManager {
             }
             self.begin_to_close(key, why);
         }
-        self.check_timeouts_at = any.then(|| now + TIMEOUT_CHECK_INTERVAL);
+        self.check_timeouts_at = any.then(|| now + TIMEOUT_CHECKS);
     }
 
     /// A connection's number on the wire, once it has one.

@@ -45,7 +45,7 @@ const LISTENERS: u64 = 2 << 32;
 const KCP_PORTS: u64 = 3 << 32;
 
 /// How often connections that have not logged in are checked for timeouts.
-const TIMEOUT_CHECK_INTERVAL: Duration = Duration::from_millis(500);
+const TIMEOUT_CHECKS: Duration = Duration::from_millis(500);
 
 /// How long a loop that may read nothing waits for the channels at most.
 const CHANNELS_BUSY: Duration = Duration::from_millis(5);
@@ -384,7 +384,7 @@ impl ConnectionLoop {
             }
         }
         let any = !self.unauthenticated.is_empty();
-        self.check_timeouts_at = any.then(|| now + TIMEOUT_CHECK_INTERVAL);
+        self.check_timeouts_at = any.then(|| now + TIMEOUT_CHECKS);
     }
 
     /// Those whose messages wait for a server that cannot keep up are read more

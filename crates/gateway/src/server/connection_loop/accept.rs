@@ -22,7 +22,7 @@ use crate::server::stream_transport::{
     Beneath, KcpPort, Metered, SecureStream, StreamTransport, UnitCounter, tcp_options,
 };
 
-use super::{BEING_CLOSED, ConnectionLoop, KCP_PORTS, LISTENERS, NO_ROOM, TIMEOUT_CHECK_INTERVAL};
+use super::{BEING_CLOSED, ConnectionLoop, KCP_PORTS, LISTENERS, NO_ROOM, TIMEOUT_CHECKS};
 
 /// Connections accepted at one listener before others have their turn.
 const AT_ONCE: usize = 64;
@@ -251,8 +251,7 @@ impl ConnectionLoop {
         if peer == Peer::Client {
             self.shared.clients.fetch_add(1, Ordering::Relaxed);
         }
-        self.check_timeouts_at
-            .get_or_insert(now + TIMEOUT_CHECK_INTERVAL);
+        self.check_timeouts_at.get_or_insert(now + TIMEOUT_CHECKS);
         self.unauthenticated.insert(permit.id(), key);
         self.sockets.insert(Socket {
             key,
