@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use lagometer_socket::{BoxedConnection, Opening, SocketSpec};
 use lagometer_transport::{Refused, State};
 use lagometer_units::{GOLDEN, Time, mix};
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 /// UDT's timer may have to help several times over.
 const TIMEOUT: Duration = Duration::from_mins(1);
@@ -127,7 +127,12 @@ struct Pair {
 
 impl Pair {
     fn open(name: &str, up: Loss, down: Loss) -> Self {
-        let spec = SocketSpec::resolve(name, &Map::new()).unwrap();
+        Self::with(name, &Map::new(), up, down)
+    }
+
+    /// With these settings in place of the preset's.
+    fn with(name: &str, settings: &Map<String, Value>, up: Loss, down: Loss) -> Self {
+        let spec = SocketSpec::resolve(name, settings).unwrap();
         let free = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let server_address = free.local_addr().unwrap();
         drop(free);
@@ -161,26 +166,32 @@ impl Pair {
     }
 }
 
-/// Sends numbered messages through the relay, one every 5 ms, and returns them
-/// as they arrive.
-fn arrivals(name: &str) -> Vec<u32> {
+/// Sends numbered messages through the relay, one every 5 ms and `at_most` so many, and
+/// returns the first [`MESSAGES`] as they arrive.
+fn arrivals(name: &str, at_most: u32) -> Vec<u32> {
     let mut pair = Pair::open(name, by_chance(), by_chance());
     let mut sent = 0;
     let mut arrived = Vec::new();
     while arrived.len() < MESSAGES as usize {
         let now = pair.turn(name);
-        if sent < MESSAGES && pair.is_ready() {
+        if sent < at_most && pair.is_ready() {
             sent += u32::from(send(name, &mut pair.client, now, sent));
         }
-        while let Some(message) = pair.server.receive(now) {
-            let number: [u8; 4] = message.bytes[..4].try_into().unwrap();
-            assert_eq!(message.bytes.len(), 300, "{name}");
-            arrived.push(u32::from_le_bytes(number));
-        }
+        receive(name, &mut pair.server, now, &mut arrived);
         pair.client.wait(Duration::from_millis(5));
     }
     assert!(pair.relay.dropped.load(Ordering::Relaxed) > 0, "{name}");
+    arrived.truncate(MESSAGES as usize);
     arrived
+}
+
+/// Takes in the numbers of the messages that have come.
+fn receive(name: &str, server: &mut BoxedConnection, now: Time, arrived: &mut Vec<u32>) {
+    while let Some(message) = server.receive(now) {
+        let number: [u8; 4] = message.bytes[..4].try_into().unwrap();
+        assert_eq!(message.bytes.len(), 300, "{name}");
+        arrived.push(u32::from_le_bytes(number));
+    }
 }
 
 fn send(name: &str, client: &mut BoxedConnection, now: Time, number: u32) -> bool {
@@ -207,7 +218,7 @@ fn udt_delivers_everything_once_and_in_order_over_a_path_that_loses() {
             "udt-stream-2015",
             "udt-epoll-2015",
         ];
-        let runs = names.map(|name| (name, scope.spawn(move || arrivals(name))));
+        let runs = names.map(|name| (name, scope.spawn(move || arrivals(name, MESSAGES))));
         for (name, run) in runs {
             assert_eq!(run.join().unwrap(), expected, "{name}");
         }
@@ -344,5 +355,50 @@ fn srt_delivers_everything_once_and_in_order_over_a_path_that_loses() {
         println!("skipped: {lacks}");
         return;
     }
-    assert_eq!(arrivals("srt"), (0..MESSAGES).collect::<Vec<_>>());
+    // Its receiver reports losses, and nothing shows it that the last before a pause is lost.
+    let goes_on = u32::MAX;
+    let expected: Vec<u32> = (0..MESSAGES).collect();
+    assert_eq!(arrivals("srt", goes_on), expected);
+}
+
+#[test]
+#[cfg(feature = "srt")]
+fn the_last_message_before_a_pause_comes_with_the_next_over_srt_unless_its_sender_times_it() {
+    const SENT: u32 = 20;
+    for is_reported_again in [true, false] {
+        let name = format!("srt, repeat_loss_reports {is_reported_again}");
+        let settings =
+            Map::from_iter([("repeat_loss_reports".to_owned(), is_reported_again.into())]);
+        let mut data = 0;
+        // The first transmission of the last message alone.
+        let loses = move |datagram: &[u8]| {
+            data += u32::from(datagram[0] < 0x80);
+            datagram[0] < 0x80 && data == SENT
+        };
+        let mut pair = Pair::with("srt", &settings, Box::new(loses), Box::new(|_| false));
+        let (mut sent, mut arrived) = (0, Vec::new());
+        let mut paused_since = None;
+        while arrived.len() <= SENT as usize {
+            let now = pair.turn(&name);
+            if sent < SENT && pair.is_ready() {
+                sent += u32::from(send(&name, &mut pair.client, now, sent));
+                paused_since = Some(Instant::now());
+            }
+            receive(&name, &mut pair.server, now, &mut arrived);
+            let is_over = paused_since.is_some_and(|since| since.elapsed().as_secs() >= 1);
+            let goes_on = if is_reported_again {
+                is_over
+            } else {
+                arrived.len() == SENT as usize
+            };
+            if sent == SENT && goes_on {
+                if is_reported_again {
+                    assert_eq!(arrived.len(), SENT as usize - 1, "{name}");
+                }
+                sent += u32::from(send(&name, &mut pair.client, now, sent));
+            }
+            pair.client.wait(Duration::from_millis(5));
+        }
+        assert_eq!(arrived, (0..=SENT).collect::<Vec<_>>(), "{name}");
+    }
 }
