@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub(crate) mod beside;
 pub(crate) mod damage;
 pub(crate) mod scenario;
 pub(crate) mod stats;

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use kcp_oracle::{Oracle, Reference};
+use kcp_oracle::Reference;
 use lagometer_kcp::{Config, Rules};
-use lagometer_units::Span;
 
+use super::beside::Beside;
 use super::damage::{corrupt, forged};
 use super::stats::ScenarioStats;
 use super::twin::{Difference, Twin, segments};
@@ -21,22 +21,34 @@ const MOST_EVENTS: u32 = 800_000;
 
 /// Plays the conversation of one seed to its end, against the current reference.
 pub(crate) fn play(seed: u64) -> Result<ScenarioStats, Difference> {
-    play_against(Reference::current(), seed)
+    let current = Beside::Reference(Reference::current());
+    play_beside(current, Rules::default(), seed).map(|played| played.stats)
 }
 
-/// Plays the conversation of one seed to its end.
+/// What a conversation left.
+pub(crate) struct Played {
+    pub(crate) stats: ScenarioStats,
+    /// Of all that our two ends said, in hexadecimal digits.
+    pub(crate) digest: String,
+}
+
+/// Plays the conversation of one seed to its end, by rules which are those of what is
+/// played beside.
 ///
 /// Returns the first difference between our engine and the reference, or
 /// between what was sent and what was received.
-pub(crate) fn play_against(reference: Reference, seed: u64) -> Result<ScenarioStats, Difference> {
+pub(crate) fn play_beside(beside: Beside, rules: Rules, seed: u64) -> Result<Played, Difference> {
     let mut dice = Dice::new(seed);
-    let mut run = Run::new(reference, &mut dice);
+    let mut run = Run::new(beside, rules, &mut dice);
     let steps = dice.within(40, 200);
     for _ in 0..steps {
         run.step(&mut dice)?;
     }
     run.finish()?;
-    Ok(run.stats)
+    Ok(Played {
+        stats: run.stats,
+        digest: run.ends.map(|end| end.twin.digest()).concat(),
+    })
 }
 
 /// How the network treats datagrams, in percent and milliseconds.
@@ -98,15 +110,15 @@ struct Run {
 }
 
 impl Run {
-    fn new(reference: Reference, dice: &mut Dice) -> Self {
+    fn new(beside: Beside, rules: Rules, dice: &mut Dice) -> Self {
         let conversation = dice.any() as u32;
         let first_sequence = dice.pick(&[0, 0, u32::MAX - 30, i32::MAX as u32 - 30]);
         // There were none in 2015.
-        let stream = dice.percent(25) && !reference.is_of_2015();
+        let stream = dice.percent(25) && !beside.is_of_2015();
         let mut config = Config {
             stream,
             first_sequence,
-            rules: rules(reference),
+            rules,
             ..Config::default()
         };
         let alike = dice.percent(60);
@@ -115,12 +127,12 @@ impl Run {
             if !alike {
                 randomise(&mut config, dice);
             }
-            if reference.is_of_2015() {
+            if beside.is_of_2015() {
                 // It resends early as often as it likes.
                 config.fast_limit = 0;
             }
             End {
-                twin: Twin::new(reference, conversation, &config),
+                twin: Twin::new(beside, conversation, &config),
                 habits: Habits::draw(dice),
                 mtu: config.mtu,
                 largest_mtu: config.mtu,
@@ -429,20 +441,6 @@ impl Run {
 
     const fn clock(&self) -> u32 {
         self.clock_start.wrapping_add(self.now as u32)
-    }
-}
-
-/// The rules of a reference. Of 2015 there are two: `asio_kcp` lowered the floor of
-/// the interval.
-fn rules(reference: Reference) -> Rules {
-    if !reference.is_of_2015() {
-        return Rules::default();
-    }
-    let mut shortest = Oracle::of(reference, 0);
-    shortest.nodelay(0, 1, 0, 0);
-    Rules {
-        interval_floor: Span::from_millis(shortest.interval().into()),
-        ..Rules::of_2015()
     }
 }
 

@@ -1,10 +1,14 @@
 //! One end of a conversation run twice, by our engine and by the C reference.
-//! Whatever is done is done to both, and whatever comes out must be the same.
+//! Whatever is done is done to both, and whatever comes out must be the same. What
+//! comes out is digested too, so that it can be held against what came out beside a
+//! reference that is not there.
 
 use kcp_oracle::{Oracle, Reference};
 use lagometer_kcp::{BadDatagram, Config, Engine};
 use lagometer_units::Time;
+use sha2::{Digest, Sha256};
 
+use super::beside::Beside;
 use kcp_oracle::dice::Dice;
 
 /// What the two did differently.
@@ -24,15 +28,31 @@ macro_rules! same {
 /// Both implementations of one end.
 pub(crate) struct Twin {
     ours: Engine,
-    reference: Oracle,
+    reference: Option<Oracle>,
     /// 2015's says 0 for all that `send` takes and for a datagram too short.
     of_2015: bool,
     room: Vec<u8>,
+    /// Of every code, message, datagram and round trip of ours.
+    digest: Sha256,
 }
 
 impl Twin {
     /// Both, set up alike. The rules of `config` must be those of the reference.
-    pub(crate) fn new(of: Reference, conversation: u32, config: &Config) -> Self {
+    pub(crate) fn new(beside: Beside, conversation: u32, config: &Config) -> Self {
+        let reference = match beside {
+            Beside::Reference(of) => Some(Self::set_up(of, conversation, config)),
+            Beside::NothingOf2015 => None,
+        };
+        Self {
+            ours: Engine::new(conversation, config),
+            reference,
+            of_2015: beside.is_of_2015(),
+            room: vec![0; 1 << 20],
+            digest: Sha256::new(),
+        }
+    }
+
+    fn set_up(of: Reference, conversation: u32, config: &Config) -> Oracle {
         let mut reference = Oracle::of(of, conversation);
         reference.nodelay(
             i32::from(config.nodelay),
@@ -56,12 +76,17 @@ impl Twin {
         } else {
             config.dead_link
         });
-        Self {
-            ours: Engine::new(conversation, config),
-            reference,
-            of_2015: of.is_of_2015(),
-            room: vec![0; 1 << 20],
-        }
+        reference
+    }
+
+    /// The first eight bytes of the digest of all that our end said, in hexadecimal
+    /// digits: enough to notice a difference.
+    pub(crate) fn digest(self) -> String {
+        let digest = self.digest.finalize();
+        digest[..8]
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
     }
 
     /// About as many segments as a message may have.
@@ -74,7 +99,10 @@ impl Twin {
     pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<Option<usize>, Difference> {
         let taken = self.ours.send(bytes).ok();
         let code = taken.map_or(-2, |taken| if self.of_2015 { 0 } else { int(taken) });
-        same!(code, self.reference.send(bytes), "what send takes");
+        if let Some(reference) = &mut self.reference {
+            same!(code, reference.send(bytes), "what send takes");
+        }
+        self.digest.update(code.to_le_bytes());
         self.compare()?;
         Ok(taken)
     }
@@ -82,14 +110,18 @@ impl Twin {
     /// The next message, if there is one.
     pub(crate) fn receive(&mut self) -> Result<Option<Vec<u8>>, Difference> {
         let peeked = self.ours.peek_bytes().map_or(-1, int);
-        same!(peeked, self.reference.peeksize(), "the size peeked");
         let mut message = Vec::new();
         let ours = self.ours.receive(&mut message).map(|_| &message[..]);
-        let code = self.reference.recv(&mut self.room);
-        let theirs = usize::try_from(code)
-            .ok()
-            .map(|length| &self.room[..length]);
-        same!(ours, theirs, "the message received");
+        if let Some(reference) = &mut self.reference {
+            same!(peeked, reference.peeksize(), "the size peeked");
+            let code = reference.recv(&mut self.room);
+            let theirs = usize::try_from(code)
+                .ok()
+                .map(|length| &self.room[..length]);
+            same!(ours, theirs, "the message received");
+        }
+        self.digest.update(peeked.to_le_bytes());
+        self.digest.update(ours.unwrap_or_default());
         let received = ours.is_some();
         self.compare()?;
         Ok(received.then_some(message))
@@ -104,48 +136,69 @@ impl Twin {
             Err(BadDatagram::Truncated) => -2,
             Err(BadDatagram::UnknownCommand) => -3,
         };
-        same!(code, self.reference.input(datagram), "the code of input");
+        if let Some(reference) = &mut self.reference {
+            same!(code, reference.input(datagram), "the code of input");
+        }
+        self.digest.update(code.to_le_bytes());
         self.compare()?;
         Ok(code)
     }
 
     /// The datagrams that an update makes.
     pub(crate) fn update(&mut self, now: u32) -> Result<Vec<Vec<u8>>, Difference> {
-        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        let mut ours = Vec::new();
         self.ours.update(now, |bytes| ours.push(bytes.to_vec()));
-        self.reference
-            .update(now, |bytes| theirs.push(bytes.to_vec()));
-        self.compare_datagrams(ours, &theirs)
+        self.digest.update(now.to_le_bytes());
+        let theirs = self.reference.as_mut().map(|reference| {
+            let mut theirs = Vec::new();
+            reference.update(now, |bytes| theirs.push(bytes.to_vec()));
+            theirs
+        });
+        self.compare_datagrams(ours, theirs)
     }
 
     /// The datagrams that a flush makes.
     pub(crate) fn flush(&mut self) -> Result<Vec<Vec<u8>>, Difference> {
-        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        let mut ours = Vec::new();
         self.ours.flush(|bytes| ours.push(bytes.to_vec()));
-        self.reference.flush(|bytes| theirs.push(bytes.to_vec()));
-        self.compare_datagrams(ours, &theirs)
+        let theirs = self.reference.as_mut().map(|reference| {
+            let mut theirs = Vec::new();
+            reference.flush(|bytes| theirs.push(bytes.to_vec()));
+            theirs
+        });
+        self.compare_datagrams(ours, theirs)
     }
 
     pub(crate) fn set_clock(&mut self, now: u32) {
         self.ours.set_clock(now);
-        self.reference.set_current(now);
+        if let Some(reference) = &mut self.reference {
+            reference.set_current(now);
+        }
     }
 
     pub(crate) fn check(&mut self, now: u32) -> Result<u32, Difference> {
         let ours = self.ours.check(now);
-        same!(ours, self.reference.check(now), format!("check({now})"));
+        if let Some(reference) = &mut self.reference {
+            same!(ours, reference.check(now), format!("check({now})"));
+        }
+        self.digest.update(ours.to_le_bytes());
         Ok(ours)
     }
 
     pub(crate) fn set_mtu(&mut self, mtu: usize) -> Result<(), Difference> {
         let code = if self.ours.set_mtu(mtu) { 0 } else { -1 };
-        same!(code, self.reference.setmtu(int(mtu)), "the code of setmtu");
+        if let Some(reference) = &mut self.reference {
+            same!(code, reference.setmtu(int(mtu)), "the code of setmtu");
+        }
+        self.digest.update(code.to_le_bytes());
         Ok(())
     }
 
     pub(crate) fn set_windows(&mut self, send: u16, receive: u16) {
         self.ours.set_windows(send, receive);
-        self.reference.wndsize(i32::from(send), i32::from(receive));
+        if let Some(reference) = &mut self.reference {
+            reference.wndsize(i32::from(send), i32::from(receive));
+        }
     }
 
     pub(crate) fn waiting(&self) -> usize {
@@ -156,39 +209,51 @@ impl Twin {
         self.ours.is_dead()
     }
 
+    /// Holds the datagrams of ours against the reference's, where there is one.
     fn compare_datagrams(
-        &self,
+        &mut self,
         ours: Vec<Vec<u8>>,
-        theirs: &[Vec<u8>],
+        theirs: Option<Vec<Vec<u8>>>,
     ) -> Result<Vec<Vec<u8>>, Difference> {
-        same!(ours.len(), theirs.len(), "the number of datagrams");
-        for (index, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
-            same!(
-                segments(ours),
-                segments(theirs),
-                format!("the segments of datagram {index}")
-            );
-            same!(ours, theirs, format!("datagram {index}"));
+        if let Some(theirs) = theirs {
+            same!(ours.len(), theirs.len(), "the number of datagrams");
+            for (index, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
+                same!(
+                    segments(ours),
+                    segments(theirs),
+                    format!("the segments of datagram {index}")
+                );
+                same!(ours, theirs, format!("datagram {index}"));
+            }
+        }
+        for datagram in &ours {
+            self.digest.update(int(datagram.len()).to_le_bytes());
+            self.digest.update(datagram);
         }
         self.compare()?;
         Ok(ours)
     }
 
-    fn compare(&self) -> Result<(), Difference> {
-        let theirs = usize::try_from(self.reference.waitsnd()).unwrap();
-        same!(self.ours.waiting(), theirs, "the segments waiting");
-        let dead = self.reference.state() != 0;
-        same!(self.ours.is_dead(), dead, "the state");
-        let ours = (self.ours.smoothed_rtt_ms(), self.ours.timeout_ms());
-        let (srtt, rto) = self.reference.round_trip();
-        let theirs = (srtt.cast_unsigned(), rto.cast_unsigned());
-        same!(ours, theirs, "the round trip and the timeout");
-        let theirs = self.reference.congestion().0;
-        same!(
-            self.ours.congestion_window(),
-            theirs,
-            "the congestion window"
-        );
+    /// Holds what our end knows of the path against what the reference does.
+    fn compare(&mut self) -> Result<(), Difference> {
+        let waiting = self.ours.waiting();
+        let is_dead = self.ours.is_dead();
+        let (srtt, rto) = (self.ours.smoothed_rtt_ms(), self.ours.timeout_ms());
+        let window = self.ours.congestion_window();
+        if let Some(reference) = &mut self.reference {
+            let theirs = usize::try_from(reference.waitsnd()).unwrap();
+            same!(waiting, theirs, "the segments waiting");
+            same!(is_dead, reference.state() != 0, "the state");
+            let theirs = reference.round_trip();
+            let theirs = (theirs.0.cast_unsigned(), theirs.1.cast_unsigned());
+            same!((srtt, rto), theirs, "the round trip and the timeout");
+            same!(window, reference.congestion().0, "the congestion window");
+        }
+        self.digest.update(int(waiting).to_le_bytes());
+        self.digest.update([u8::from(is_dead)]);
+        for number in [srtt, rto, window] {
+            self.digest.update(number.to_le_bytes());
+        }
         Ok(())
     }
 }
