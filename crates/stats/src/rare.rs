@@ -21,7 +21,8 @@ use crate::steady::steady;
 #[must_use]
 pub fn p_value(bad: f64, variance: f64, worst: f64, limit: f64) -> f64 {
     let (mean, variance) = (bad + worst, variance + worst * worst);
-    let is_known = mean > 0.0 && variance > 0.0 && (mean + variance + limit).is_finite();
+    let are_numbers = [mean, variance, limit].into_iter().all(f64::is_finite);
+    let is_known = are_numbers && mean > 0.0 && variance > 0.0;
     if bad >= limit || !is_known {
         return 1.0;
     }
@@ -60,9 +61,15 @@ mod tests {
     fn what_is_not_below_its_limit_or_not_a_number_proves_nothing() {
         for found in [
             p_value(0.01, 1e-7, 1e-4, 0.01),
+            // Of so uneven units hardly any run has as much.
+            p_value(0.01, 0.01, 1e-4, 0.01),
             p_value(0.0, 0.0, 0.0, 0.01),
+            p_value(0.001, 0.0, 0.0, 0.01),
+            p_value(0.0, 1e-7, 0.0, 0.01),
             p_value(f64::NAN, 1e-7, 1e-4, 0.01),
+            p_value(0.0, f64::INFINITY, 1e-4, 0.01),
             p_value(0.0, 1e-7, f64::INFINITY, 0.01),
+            p_value(0.0, 1e-7, 1e-4, f64::INFINITY),
         ] {
             assert!((found - 1.0).abs() < 1e-12, "{found}");
         }
