@@ -6,6 +6,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod audited;
 mod bundled;
 mod exact;
 mod instruments;
