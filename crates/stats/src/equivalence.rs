@@ -234,16 +234,17 @@ mod tests {
 
     #[test]
     fn the_seeds_that_are_needed_show_equality_in_four_runs_of_five() {
-        // Of a deviation of 1 and a mean of 0.2, all but.
+        // Of a deviation of 2 and a mean of 0.4, all but.
         let pairs: Vec<(f64, f64)> = (0..20)
-            .map(|n| (0.2 - f64::from(n % 2) * 2.0, -1.0))
+            .map(|n| (0.4 - f64::from(n % 2) * 4.0, -2.0))
             .collect();
-        let found = equivalence(&pairs, 0.5, 0.0).unwrap();
+        let found = equivalence(&pairs, 1.0, 0.0).unwrap();
         assert_eq!(found.finding, EquivalenceFinding::Undecided);
         let seeds = found.seeds_needed().unwrap();
+        // Half of it all, of a deviation of 1.
         let shown = rate(seeds, 0.2, 0.5, EquivalenceFinding::Equivalent);
         assert!((0.75..=0.9).contains(&shown), "{seeds} seeds: {shown}");
-        let apart = equivalence(&pairs, 0.1, 0.0).unwrap();
+        let apart = equivalence(&pairs, 0.2, 0.0).unwrap();
         assert_eq!(apart.seeds_needed(), None);
     }
 
