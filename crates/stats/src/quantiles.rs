@@ -129,6 +129,14 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
+    fn nanoseconds_are_thousandths_of_thousandths_of_milliseconds() {
+        assert!((in_millis(2_500_000) - 2.5).abs() < 1e-12);
+        assert!(in_millis(0).abs() < 1e-12);
+        assert_eq!(nanos(Duration::from_millis(3)), 3_000_000);
+        assert_eq!(nanos(Duration::MAX), u64::MAX);
+    }
+
+    #[test]
     fn known_ranks() {
         assert_eq!(nearest_rank(0, 500), 0);
         assert_eq!(nearest_rank(1, 999), 1);

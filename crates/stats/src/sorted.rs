@@ -134,6 +134,12 @@ mod tests {
             prop_assert_eq!(counted.len(), all.len() as u64);
             let within = all.iter().filter(|&&rtt| rtt <= limit).count();
             prop_assert_eq!(counted.among_first(sorted.at_most(limit)), within as u64);
+            let first: u64 = sorted
+                .units_of_first(sorted.at_most(limit))
+                .iter()
+                .map(|&unit| drawn[unit as usize])
+                .sum();
+            prop_assert_eq!(first, within as u64);
             for (index, &rtt) in all.iter().enumerate() {
                 prop_assert_eq!(counted.at_rank(index as u64 + 1), rtt);
             }
