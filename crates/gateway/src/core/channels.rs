@@ -199,11 +199,10 @@ impl ChannelManager {
         self.tables.timers.sweep(|at, due| match *due {
             Due::FanOutTick { channel, group } => channels
                 .get(channel)
-                .is_some_and(|channel| channel.fan_out.is_armed(group, at)),
+                .is_some_and(|channel| channel.subscribers.has_fan_out_tick(group, at)),
             Due::FirstState { channel, id } => channels
                 .get(channel)
-                .and_then(|channel| channel.subscriptions.get(&id))
-                .is_some_and(|subscription| subscription.place.waits_for(at)),
+                .is_some_and(|channel| channel.subscribers.waits_for_state(id, at)),
             Due::FirstStates => are_states_waiting,
             Due::RecoveryEnd { id } | Due::RecoveryTimeout { id } => recoveries.is_due(id, at),
         });

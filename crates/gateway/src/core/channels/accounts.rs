@@ -391,7 +391,7 @@ impl Tables {
     /// looked at for, and so many bytes.
     pub(super) fn cost_of(&self, id: ChannelId, bytes: usize) -> usize {
         let channel = self.channels.get(id);
-        let groups = channel.map_or(0, |channel| channel.fan_out.group_count());
+        let groups = channel.map_or(0, |channel| channel.subscribers.group_count());
         1 + groups + bytes / BYTES_PER_UNIT
     }
 

@@ -2,7 +2,7 @@
 
 mod saved;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -13,13 +13,11 @@ use lagometer_protocol::schema::Schema;
 use lagometer_protocol::{AnyView, MAX_MESSAGE_LEN, Mask, encode_update_head_in_packet};
 use serde::{Deserialize, Serialize};
 
-use crate::core::by_number::ByNumber;
 use crate::core::ids::{ChannelId, ConnId};
 
 use super::cut::cut;
 use super::entity::Entity;
-use super::subscriptions::FanOut;
-use super::subscriptions::Subscription;
+use super::subscriptions::Subscribers;
 
 pub(super) use saved::SavedData;
 
@@ -46,14 +44,11 @@ pub(super) struct Channel {
     pub(super) orphan: Option<u64>,
     /// How many bytes its data may encode to.
     pub(super) max_data_bytes: usize,
-    pub(super) subscriptions: ByNumber<ConnId, Subscription>,
+    pub(super) subscribers: Subscribers,
     /// Absent until the channel is created by a message. Saved apart, for reading it
     /// back takes the schema.
     #[serde(skip)]
     pub(super) data: Option<Data>,
-    pub(super) fan_out: FanOut,
-    /// Subscribers that are due for the whole state once there is one.
-    pub(super) awaiting_data: BTreeSet<ConnId>,
     /// Its owner broke off and may come back.
     pub(super) owner_may_return: bool,
     /// Its owner came back; its subscribers are to be notified.
@@ -103,10 +98,8 @@ impl Channel {
             maker: None,
             orphan: None,
             max_data_bytes: usize::MAX,
-            subscriptions: ByNumber::default(),
+            subscribers: Subscribers::default(),
             data: None,
-            fan_out: FanOut::default(),
-            awaiting_data: BTreeSet::new(),
             owner_may_return: false,
             owner_returned: false,
             objects: BTreeMap::new(),

@@ -7,11 +7,10 @@ use lagometer_protocol::messages::channeldpb::ChannelType;
 
 use crate::core::check::{Admitted, BrokenInvariant, Members, hold};
 use crate::core::counters::ChannelCounters;
-use crate::core::ids::{ChannelId, ConnId, GroupId, Peer, SideId, household};
+use crate::core::ids::{ChannelId, ConnId, Peer, SideId, household};
 
 use super::ChannelManager;
 use super::channel::{Channel, GLOBAL_TYPE};
-use super::subscriptions::Place;
 
 impl ChannelManager {
     /// Whether the tables agree with each other: owners and subscribers are
@@ -41,8 +40,9 @@ impl ChannelManager {
                 channel.kind
             );
             self.check_owner(channel)?;
-            self.check_subscriptions(channel)?;
-            channel.fan_out.check(id, &mut groups)?;
+            channel
+                .subscribers
+                .check(id, &self.tables.connections, &mut groups)?;
         }
         let entities = self.tables.channels.iter();
         let entities = entities.filter(|(_, channel)| channel.entity.is_some());
@@ -77,14 +77,9 @@ impl ChannelManager {
     pub(in crate::core) fn members_on(&self, side: SideId) -> Members {
         let mut members = Members::new();
         for channel in self.tables.channels.values() {
-            for (id, subscription) in channel.subscriptions.iter() {
-                if let Place::Member { group } = subscription.place
-                    && self
-                        .tables
-                        .connections
-                        .get(id)
-                        .is_some_and(|connection| connection.side == side)
-                {
+            for (group, id) in channel.subscribers.members() {
+                let connection = self.tables.connections.get(id);
+                if connection.is_some_and(|connection| connection.side == side) {
                     members.entry(group).or_default().push(id);
                 }
             }
@@ -112,60 +107,6 @@ impl ChannelManager {
         Ok(())
     }
 
-    fn check_subscriptions(&self, channel: &Channel) -> Result<(), BrokenInvariant> {
-        let id = channel.id;
-        let mut members: BTreeMap<(GroupId, SideId), usize> = BTreeMap::new();
-        let mut joining: BTreeSet<(GroupId, ConnId)> = BTreeSet::new();
-        for (member, subscription) in channel.subscriptions.iter() {
-            let Some(connection) = self.tables.connections.get(member) else {
-                hold!(
-                    false,
-                    "{id} has {member} for a subscriber, who is not there"
-                );
-                continue;
-            };
-            hold!(
-                connection.subscribed.contains_key(&id),
-                "{member} does not know of its subscription to {id}"
-            );
-            hold!(
-                subscription.options.are_sound(),
-                "{member} is subscribed to {id} as nobody can be"
-            );
-            match subscription.place {
-                Place::Member { group } => {
-                    *members.entry((group, connection.side)).or_default() += 1;
-                }
-                Place::Joining { group } => _ = joining.insert((group, member)),
-                Place::AwaitingData => hold!(
-                    channel.awaiting_data.contains(&member),
-                    "{member} waits for data of {id}, which does not know"
-                ),
-                Place::Outside => hold!(
-                    !subscription.options.has_access(),
-                    "{member} may read {id} but is sent nothing"
-                ),
-                Place::Waiting { .. } => {}
-            }
-        }
-        hold!(
-            channel.awaiting_data.len() <= channel.subscriptions.len(),
-            "{} wait for data of {id}, which has {} subscribers",
-            channel.awaiting_data.len(),
-            channel.subscriptions.len()
-        );
-        let (of_groups, joining_groups) = channel.fan_out.census();
-        hold!(
-            of_groups == members,
-            "groups of {id}: {of_groups:?} by themselves, {members:?} by subscriptions"
-        );
-        hold!(
-            joining_groups == joining,
-            "who joins in {id}: {joining_groups:?} by groups, {joining:?} by subscriptions"
-        );
-        Ok(())
-    }
-
     fn check_connections(&self) -> Result<(), BrokenInvariant> {
         let mut numbered = 0;
         let mut playing: BTreeMap<Option<IpAddr>, u32> = BTreeMap::new();
@@ -181,7 +122,7 @@ impl ChannelManager {
             for channel in connection.subscribed.keys() {
                 let there = self.tables.channels.get(channel);
                 hold!(
-                    there.is_some_and(|there| there.subscriptions.contains_key(&id)),
+                    there.is_some_and(|there| there.subscribers.contains(id)),
                     "{id} thinks that it is subscribed to {channel}"
                 );
             }
@@ -248,7 +189,7 @@ impl ChannelManager {
         for channel in self.tables.channels.values() {
             let of_type = counted.of_mut(channel.kind);
             of_type.channels += 1;
-            of_type.subscriptions += channel.subscriptions.len() as u64;
+            of_type.subscriptions += channel.subscribers.count() as u64;
         }
         for (here, there) in self
             .tables

@@ -140,8 +140,8 @@ impl Tables {
             return Vec::new();
         };
         channel
-            .subscriptions
-            .keys()
+            .subscribers
+            .ids()
             .filter(|&id| {
                 !(excluded.sender && id == request.from
                     || excluded.owner && Some(id) == owner
@@ -167,7 +167,7 @@ impl Tables {
         let ids: BTreeSet<ConnId> = around
             .chain(centre)
             .filter_map(|id| self.channels.get(id))
-            .flat_map(|channel| channel.subscriptions.keys())
+            .flat_map(|channel| channel.subscribers.ids())
             .filter(|&id| {
                 id != addressee
                     && !(excluded.sender && id == request.from)

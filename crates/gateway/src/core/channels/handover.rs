@@ -324,7 +324,7 @@ impl Tables {
         self.channels
             .get(id)
             .into_iter()
-            .flat_map(|channel| channel.subscriptions.keys())
+            .flat_map(|channel| channel.subscribers.ids())
     }
 
     /// The reference in an entity's data.

@@ -171,7 +171,7 @@ impl ChannelManager {
             .tables
             .channels
             .get(id)
-            .map_or(0, |it| it.subscriptions.len());
+            .map_or(0, |it| it.subscribers.count());
         if !self.tables.pays(request, units) {
             return;
         }
@@ -234,7 +234,7 @@ impl ChannelManager {
             return;
         };
         let (kind, members): (i32, Vec<ConnId>) =
-            (channel.kind, channel.subscriptions.keys().collect());
+            (channel.kind, channel.subscribers.ids().collect());
         for member in members {
             self.subscriptions.unsubscribe(&mut self.tables, id, member);
         }
@@ -253,7 +253,7 @@ impl ChannelManager {
         let Some(channel) = self.tables.channels.get(id) else {
             return;
         };
-        let members: Vec<ConnId> = channel.subscriptions.keys().collect();
+        let members: Vec<ConnId> = channel.subscribers.ids().collect();
         self.tables.send_to_all(members, id, message);
         self.take_channel_away(id);
     }
@@ -320,7 +320,7 @@ impl Tables {
                 options: options.map(Into::into),
                 content,
             });
-            channel.fan_out.begin_anew();
+            channel.subscribers.data_begins_anew();
         }
     }
 

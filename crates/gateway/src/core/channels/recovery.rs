@@ -87,9 +87,9 @@ impl ChannelManager {
         let left = Left {
             was_owner,
             subscription: channel
-                .subscriptions
-                .get(&who)
-                .map(|subscription| (subscription.since, subscription.options.clone())),
+                .subscribers
+                .subscription(who)
+                .map(|subscription| (subscription.since(), subscription.options().clone())),
         };
         self.subscriptions.unsubscribe(&mut self.tables, id, who);
         if was_owner {
@@ -273,8 +273,8 @@ impl Tables {
         };
         let owner = channel.owner;
         let to: Vec<ConnId> = channel
-            .subscriptions
-            .keys()
+            .subscribers
+            .ids()
             .filter(|&member| Some(member) != owner)
             .collect();
         // channeld leaves in the message by which flag it was sent.

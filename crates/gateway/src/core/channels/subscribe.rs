@@ -67,7 +67,7 @@ impl ChannelManager {
         let Some(channel) = self.tables.channels.get(request.channel) else {
             return false;
         };
-        let is_new = channel.subscriptions.get(&subject).is_none();
+        let is_new = !channel.subscribers.contains(subject);
         // Each mask is compared with those that hold already.
         let masks = asked.data_field_masks.len();
         if !self
@@ -201,12 +201,12 @@ impl Tables {
         let Some(channel) = self.channels.get(id) else {
             return;
         };
-        if let Some(subscription) = channel.subscriptions.get(&subject)
+        if let Some(subscription) = channel.subscribers.subscription(subject)
             && let Some(connection) = self.connections.get(subject)
         {
             let result = FromGateway::SubToChannel(SubscribedToChannelResultMessage {
                 conn_id: subject.0,
-                sub_options: Some(subscription.options.to_wire()),
+                sub_options: Some(subscription.options().to_wire()),
                 conn_type: connection.peer.wire(),
                 channel_type: channel.kind,
             });

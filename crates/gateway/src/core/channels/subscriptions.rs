@@ -3,15 +3,17 @@
 //! A subscription begins with the whole state ([`first_states`]), joins a group of
 //! those who want the same ([`membership`]) and is sent the group's windows at fan-out
 //! ticks ([`fan_out_tick`]). What waits in a channel for its groups is the channel's
-//! [`FanOut`]. What is asked of subscriptions, and who may ask, is in
+//! [`FanOut`](fan_out::FanOut), which nothing but these modules sees ([`subscribers`]). What is asked of subscriptions, and who may ask, is in
 //! [`subscribe`](super::subscribe).
 
+mod check;
 mod fan_out;
 mod fan_out_tick;
 mod first_states;
 mod membership;
 mod phase;
 mod sending;
+mod subscribers;
 mod subscription;
 mod windows;
 
@@ -26,19 +28,18 @@ use serde::{Deserialize, Serialize};
 use crate::core::arena::part_of;
 use crate::core::budget::Budget;
 use crate::core::bus::ToConnections;
-use crate::core::check::{BrokenInvariant, hold};
 use crate::core::ids::{ChannelId, ConnId};
 use crate::core::settings::PeerBudgets;
 
-use super::channel_table::ChannelTable;
 use super::dispatch::Request;
 use super::tables::Tables;
 use super::timers::Due;
 
-pub(super) use fan_out::FanOut;
 use fan_out::{GroupNumbers, Start};
 use first_states::FirstStates;
-pub(super) use subscription::{Place, SubOptions, Subscription};
+pub(super) use subscribers::Subscribers;
+pub(super) use subscription::SubOptions;
+use subscription::{Place, Subscription};
 use windows::Update;
 
 /// So many bytes of updates may wait in a channel however small its data must be.
@@ -102,7 +103,7 @@ impl Subscriptions {
         let Some(channel) = tables.channels.get_mut(id) else {
             return (false, None);
         };
-        if let Some(subscription) = channel.subscriptions.get_mut(&subject) {
+        if let Some(subscription) = channel.subscribers.subscriptions.get_mut(&subject) {
             let before = subscription.options.clone();
             let over = subscription.options.merge(asked, budgets);
             let after = subscription.options.clone();
@@ -121,10 +122,10 @@ impl Subscriptions {
         };
         if !options.has_access() && options.skip_first {
             // It wants no state, but all that happens from here on.
-            let head = channel.fan_out.head();
-            channel.fan_out.pause(subject, head);
+            let head = channel.subscribers.fan_out.head();
+            channel.subscribers.fan_out.pause(subject, head);
         }
-        channel.subscriptions.insert(
+        channel.subscribers.subscriptions.insert(
             subject,
             Subscription {
                 options,
@@ -152,10 +153,10 @@ impl Subscriptions {
         let Some(channel) = tables.channels.get_mut(id) else {
             return false;
         };
-        let Some(ended) = channel.subscriptions.remove(&subject) else {
+        let Some(ended) = channel.subscribers.subscriptions.remove(&subject) else {
             return false;
         };
-        channel.awaiting_data.remove(&subject);
+        channel.subscribers.awaiting_data.remove(&subject);
         tables.telemetry.of_type(channel.kind).subscriptions -= 1;
         self.stop_waiting(tables, id, subject, ended.place);
         if let Some(connection) = tables.connections.any_mut(subject) {
@@ -200,12 +201,12 @@ impl Subscriptions {
             let cursor = Self::leave_group(tables, id, subject);
             let mut ended = Place::Outside;
             if let Some(channel) = tables.channels.get_mut(id)
-                && let Some(subscription) = channel.subscriptions.get_mut(&subject)
+                && let Some(subscription) = channel.subscribers.subscriptions.get_mut(&subject)
             {
                 std::mem::swap(&mut subscription.place, &mut ended);
                 // What comes from here on waits for it.
                 if let Some(cursor) = cursor {
-                    channel.fan_out.pause(subject, cursor);
+                    channel.subscribers.fan_out.pause(subject, cursor);
                 }
             }
             self.stop_waiting(tables, id, subject, ended);
@@ -233,7 +234,12 @@ impl Subscriptions {
     /// A subscriber without access is that no more. Returns the number of the
     /// first update it has not been sent, if that and all after it are kept.
     fn resume(tables: &mut Tables, id: ChannelId, subject: ConnId) -> Option<u64> {
-        tables.channels.get_mut(id)?.fan_out.resume(subject)
+        tables
+            .channels
+            .get_mut(id)?
+            .subscribers
+            .fan_out
+            .resume(subject)
     }
 
     fn wait_for_state(
@@ -250,7 +256,7 @@ impl Subscriptions {
         let tick = tables.settings.types.of(channel.kind).tick;
         let due = if whole { now.round_up_to(tick) } else { now };
         let place = Place::Waiting { due, whole };
-        if let Some(subscription) = channel.subscriptions.get_mut(&subject) {
+        if let Some(subscription) = channel.subscribers.subscriptions.get_mut(&subject) {
             subscription.place = place;
             self.await_first(tables, now, id, subject, place);
         }
@@ -301,7 +307,7 @@ impl Subscriptions {
             Some(Err(_)) => return,
         };
         tables.telemetry.of_type(channel.kind).updates += 1;
-        channel.fan_out.push(Update {
+        channel.subscribers.fan_out.push(Update {
             sender,
             at: request.now,
             value,
@@ -313,24 +319,11 @@ impl Subscriptions {
         } else {
             usize::MAX
         };
-        let is_full = channel.fan_out.is_full(most_bytes);
+        let is_full = channel.subscribers.fan_out.is_full(most_bytes);
         Self::arm(tables, request.now, request.channel);
         if is_full {
             Self::send_all_groups(tables, request.now, request.channel);
         }
-    }
-
-    /// Whether all whose turn for a whole state is still to come wait for it.
-    pub(super) fn check(&self, channels: &ChannelTable) -> Result<(), BrokenInvariant> {
-        for (id, member, due) in self.first_states.iter() {
-            let channel = channels.get(id);
-            let subscription = channel.and_then(|channel| channel.subscriptions.get(&member));
-            hold!(
-                subscription.is_some_and(|subscription| subscription.place.waits_for(due)),
-                "{member} has a turn for the state of {id}, for which it does not wait"
-            );
-        }
-        Ok(())
     }
 }
 

@@ -156,7 +156,7 @@ impl ChannelManager {
         if let Some(data) = &mut channel.data
             && data.content.replace(content).is_some()
         {
-            channel.fan_out.begin_anew();
+            channel.subscribers.data_begins_anew();
         }
         Ok(Merged {
             is_first: true,
@@ -169,10 +169,7 @@ impl Tables {
     /// Who an update counts as coming from, if it is allowed.
     fn writer(&self, request: &Request) -> Option<ConnId> {
         let channel = self.channels.get(request.channel)?;
-        let may_write = channel
-            .subscriptions
-            .get(&request.from)
-            .is_some_and(super::subscriptions::Subscription::may_write);
+        let may_write = channel.subscribers.may_write(request.from);
         if channel.owner == Some(request.from) || may_write {
             return Some(request.from);
         }

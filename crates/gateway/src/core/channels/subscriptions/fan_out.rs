@@ -34,7 +34,7 @@ use super::subscription::SubOptions;
 use super::windows::Update;
 
 use group::sorted;
-pub(in crate::core::channels) use group::{Grid, Group, GroupNumbers, Start, Turn};
+pub(super) use group::{Grid, Group, GroupNumbers, Start, Turn};
 use update_log::UpdateLog;
 
 /// The most groups of one interval and mask: each window is encoded once for every
@@ -46,7 +46,7 @@ const PAUSED_BYTES: usize = 64 << 10;
 
 /// One channel's updates and groups.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(in crate::core::channels) struct FanOut {
+pub(super) struct FanOut {
     log: UpdateLog,
     groups: Vec<Group>,
     /// Subscribers that have no access for now, with their cursors.
@@ -55,31 +55,28 @@ pub(in crate::core::channels) struct FanOut {
 
 impl FanOut {
     /// The number the next update will have.
-    pub(in crate::core::channels) fn head(&self) -> u64 {
+    pub(super) fn head(&self) -> u64 {
         self.log.head()
     }
 
     /// How many groups there are.
-    pub(in crate::core::channels) fn group_count(&self) -> usize {
+    pub(super) fn group_count(&self) -> usize {
         self.groups.len()
     }
 
     /// Their numbers.
-    pub(in crate::core::channels) fn group_numbers(&self) -> impl Iterator<Item = GroupId> {
+    pub(super) fn group_numbers(&self) -> impl Iterator<Item = GroupId> {
         self.groups.iter().map(Group::number)
     }
 
     /// How many of them have a fan-out tick coming.
-    pub(in crate::core::channels) fn armed_count(&self) -> usize {
+    pub(super) fn armed_count(&self) -> usize {
         self.groups.iter().filter(|group| group.is_armed()).count()
     }
 
     /// Sets a fan-out tick for every group that has something coming and none yet.
     /// Returns them, each with the time.
-    pub(in crate::core::channels) fn arm(
-        &mut self,
-        now: Time,
-    ) -> impl Iterator<Item = (GroupId, Time)> {
+    pub(super) fn arm(&mut self, now: Time) -> impl Iterator<Item = (GroupId, Time)> {
         let head = self.log.head();
         let groups = self.groups.iter_mut();
         groups.filter_map(move |group| Some((group.number(), group.arm(now, head)?)))
@@ -97,7 +94,7 @@ impl FanOut {
     }
 
     /// So much waits, or more than `most_bytes`, that windows are to end now.
-    pub(in crate::core::channels) fn is_full(&self, most_bytes: usize) -> bool {
+    pub(super) fn is_full(&self, most_bytes: usize) -> bool {
         self.log.is_full(most_bytes)
     }
 
@@ -114,7 +111,7 @@ impl FanOut {
     }
 
     /// Forgets what every group has been sent.
-    pub(in crate::core::channels) fn trim(&mut self) {
+    pub(super) fn trim(&mut self) {
         let of_paused = self.paused.values().copied().min();
         let needed = self.needed();
         self.log
@@ -129,37 +126,37 @@ impl FanOut {
 
     /// A subscriber that has been sent all updates before number `cursor` gets
     /// none for now.
-    pub(in crate::core::channels) fn pause(&mut self, member: ConnId, cursor: u64) {
+    pub(super) fn pause(&mut self, member: ConnId, cursor: u64) {
         self.paused.insert(member, cursor);
     }
 
     /// A subscriber is paused no more. Returns its cursor, unless what it missed
     /// was too much to be kept.
-    pub(in crate::core::channels) fn resume(&mut self, member: ConnId) -> Option<u64> {
+    pub(super) fn resume(&mut self, member: ConnId) -> Option<u64> {
         self.paused.remove(&member)
     }
 
     /// What the paused have missed takes too much room: they get the whole state
     /// when they come back.
-    pub(in crate::core::channels) fn forget_paused(&mut self) {
+    pub(super) fn forget_paused(&mut self) {
         self.paused.clear();
         self.trim();
     }
 
     /// Whether a group's fan-out tick is due then.
-    pub(in crate::core::channels) fn is_armed(&self, number: GroupId, at: Time) -> bool {
+    pub(super) fn is_armed(&self, number: GroupId, at: Time) -> bool {
         let mut groups = self.groups.iter();
         groups.any(|group| group.number() == number && group.is_armed_at(at))
     }
 
-    pub(in crate::core::channels) fn group(&mut self, number: GroupId) -> Option<&mut Group> {
+    pub(super) fn group(&mut self, number: GroupId) -> Option<&mut Group> {
         let mut groups = self.groups.iter_mut();
         groups.find(|group| group.number() == number)
     }
 
     /// The group for a subscription's options that suits `start` best, made if
     /// there is none or there may be one more.
-    pub(in crate::core::channels) fn group_for(
+    pub(super) fn group_for(
         &mut self,
         options: &SubOptions,
         start: Start,
@@ -198,7 +195,7 @@ impl FanOut {
 
     /// Dissolves groups that nobody is in.
     /// Returns how many of them had a fan-out tick coming.
-    pub(in crate::core::channels) fn drop_empty(&mut self, numbers: &mut GroupNumbers) -> usize {
+    pub(super) fn drop_empty(&mut self, numbers: &mut GroupNumbers) -> usize {
         let before = self.groups.len();
         let mut armed = 0;
         self.groups.retain(|group| {
@@ -221,7 +218,7 @@ impl FanOut {
 
     /// The data is another now: updates of the old are not passed on, and
     /// masks are to be made ready anew.
-    pub(in crate::core::channels) fn begin_anew(&mut self) {
+    pub(super) fn begin_anew(&mut self) {
         let head = self.head();
         for group in &mut self.groups {
             group.begin_anew(head);

@@ -27,6 +27,7 @@ impl Subscriptions {
             return;
         };
         let is_due = channel
+            .subscribers
             .fan_out
             .group(number)
             .is_some_and(|group| group.is_armed_at(due));
@@ -46,20 +47,16 @@ impl Subscriptions {
     }
 
     /// So much waits in a channel that nobody's window may stay open.
-    pub(in crate::core::channels) fn send_all_groups(
-        tables: &mut Tables,
-        now: Time,
-        id: ChannelId,
-    ) {
+    pub(super) fn send_all_groups(tables: &mut Tables, now: Time, id: ChannelId) {
         if let Some(channel) = tables.channels.get_mut(id) {
-            channel.fan_out.forget_paused();
+            channel.subscribers.fan_out.forget_paused();
         }
         let Some(channel) = tables.channels.get(id) else {
             return;
         };
-        let numbers: Vec<GroupId> = channel.fan_out.group_numbers().collect();
+        let numbers: Vec<GroupId> = channel.subscribers.fan_out.group_numbers().collect();
         // Their fan-out ticks come to nothing.
-        let armed = channel.fan_out.armed_count();
+        let armed = channel.subscribers.fan_out.armed_count();
         (0..armed).for_each(|_| tables.timers.note_stale());
         for number in numbers {
             Self::send_group(tables, now, id, number, None);
@@ -89,8 +86,8 @@ impl Subscriptions {
             max_value_bytes: content.max_value_bytes(),
         };
         let type_url = Arc::clone(&content.type_url);
-        let head = channel.fan_out.head();
-        let Some(group) = channel.fan_out.group(number) else {
+        let head = channel.subscribers.fan_out.head();
+        let Some(group) = channel.subscribers.fan_out.group(number) else {
             return;
         };
         let Turn {
@@ -123,7 +120,7 @@ impl Subscriptions {
             sending.these(cursor, &ids);
         }
         let sent = sending.sent;
-        let oldest = channel.fan_out.since(from, None);
+        let oldest = channel.subscribers.fan_out.since(from, None);
         let oldest = oldest.first().map(|update| update.at);
         let counters = tables.telemetry.of_type(channel.kind);
         counters.windows += sent.windows;
@@ -136,8 +133,11 @@ impl Subscriptions {
             Self::enter_group(tables, id, member, number);
         }
         if let Some(channel) = tables.channels.get_mut(id) {
-            channel.fan_out.trim();
-            channel.fan_out.condense(|run| as_one(run, &recipe));
+            channel.subscribers.fan_out.trim();
+            channel
+                .subscribers
+                .fan_out
+                .condense(|run| as_one(run, &recipe));
         }
         // Some may have to wait for a later fan-out tick.
         Self::arm(tables, now, id);
@@ -157,11 +157,11 @@ impl Subscriptions {
 
     /// Sees to it that every group of a channel that has something coming has
     /// its fan-out tick.
-    pub(in crate::core::channels) fn arm(tables: &mut Tables, now: Time, id: ChannelId) {
+    pub(super) fn arm(tables: &mut Tables, now: Time, id: ChannelId) {
         let Some(channel) = tables.channels.get_mut(id) else {
             return;
         };
-        for (group, at) in channel.fan_out.arm(now) {
+        for (group, at) in channel.subscribers.fan_out.arm(now) {
             let tick_at = Due::FanOutTick { channel: id, group };
             tables.timers.add(at, tick_at);
         }

@@ -41,7 +41,7 @@ const UNITS_AT_LEAST: u64 = 8;
 
 /// States that are due and were not sent yet.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(in crate::core::channels) struct FirstStates {
+pub(super) struct FirstStates {
     /// By who is to get them, in the order they were due.
     waiting: BTreeMap<ConnId, BTreeSet<(Time, ChannelId)>>,
     /// The least number of whoever has the next turn.
@@ -67,7 +67,7 @@ impl FirstStates {
     }
 
     /// A state is not wanted any more.
-    pub(in crate::core::channels) fn remove(&mut self, id: ChannelId, member: ConnId, due: Time) {
+    pub(super) fn remove(&mut self, id: ChannelId, member: ConnId, due: Time) {
         if let Some(of_member) = self.waiting.get_mut(&member) {
             of_member.remove(&(due, id));
             if of_member.is_empty() {
@@ -77,9 +77,7 @@ impl FirstStates {
     }
 
     /// All that wait, each with when it was due.
-    pub(in crate::core::channels) fn iter(
-        &self,
-    ) -> impl Iterator<Item = (ChannelId, ConnId, Time)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (ChannelId, ConnId, Time)> {
         self.waiting
             .iter()
             .flat_map(|(&member, states)| states.iter().map(move |&(due, id)| (id, member, due)))
@@ -115,7 +113,8 @@ impl Subscriptions {
             return;
         }
         let channel = tables.channels.get(id);
-        let subscription = channel.and_then(|channel| channel.subscriptions.get(&member));
+        let subscription =
+            channel.and_then(|channel| channel.subscribers.subscriptions.get(&member));
         if !subscription.is_some_and(|subscription| subscription.place.waits_for(due)) {
             return;
         }
@@ -147,7 +146,7 @@ impl Subscriptions {
 
     /// Sends the whole state to a subscriber that was to get it at `due`, if it
     /// still is, and lets it take part in its group.
-    pub(in crate::core::channels) fn first_state(
+    pub(super) fn first_state(
         &mut self,
         tables: &mut Tables,
         now: Time,
@@ -158,8 +157,8 @@ impl Subscriptions {
         let Some(channel) = tables.channels.get_mut(id) else {
             return;
         };
-        let groups = channel.fan_out.group_count() as u64;
-        let Some(subscription) = channel.subscriptions.get_mut(&member) else {
+        let groups = channel.subscribers.fan_out.group_count() as u64;
+        let Some(subscription) = channel.subscribers.subscriptions.get_mut(&member) else {
             return;
         };
         let Place::Waiting { due: wanted, whole } = subscription.place else {
@@ -169,7 +168,7 @@ impl Subscriptions {
             return;
         }
         self.first_states.spent += UNITS_AT_LEAST + groups;
-        let head = channel.fan_out.head();
+        let head = channel.subscribers.fan_out.head();
         if !whole {
             self.join(tables, now, id, member, head, Start::State(due));
             return;
@@ -177,7 +176,7 @@ impl Subscriptions {
         let masks = subscription.options.masks.clone();
         let Some(content) = channel.data.as_mut().and_then(|data| data.content.as_mut()) else {
             subscription.place = Place::AwaitingData;
-            channel.awaiting_data.insert(member);
+            channel.subscribers.awaiting_data.insert(member);
             return;
         };
         let mask = content
@@ -219,8 +218,8 @@ impl Subscriptions {
         };
         let tick = tables.settings.types.of(channel.kind).tick;
         let due = now.round_up_to(tick);
-        for member in std::mem::take(&mut channel.awaiting_data) {
-            if let Some(subscription) = channel.subscriptions.get_mut(&member)
+        for member in std::mem::take(&mut channel.subscribers.awaiting_data) {
+            if let Some(subscription) = channel.subscribers.subscriptions.get_mut(&member)
                 && subscription.place == Place::AwaitingData
             {
                 subscription.place = Place::Waiting { due, whole: true };

@@ -14,7 +14,7 @@ use super::{Subscriptions, Tables};
 impl Subscriptions {
     /// A subscriber that has been sent all updates before number `cursor`
     /// takes part in its group.
-    pub(in crate::core::channels) fn join(
+    pub(super) fn join(
         &mut self,
         tables: &mut Tables,
         now: Time,
@@ -26,7 +26,7 @@ impl Subscriptions {
         let Some(channel) = tables.channels.get_mut(id) else {
             return;
         };
-        let Some(subscription) = channel.subscriptions.get_mut(&member) else {
+        let Some(subscription) = channel.subscribers.subscriptions.get_mut(&member) else {
             return;
         };
         let options = &subscription.options;
@@ -37,6 +37,7 @@ impl Subscriptions {
         };
         let not_before = start.first_end(options.interval_ms);
         let group = channel
+            .subscribers
             .fan_out
             .group_for(options, start, grid, &mut self.groups);
         let number = group.number();
@@ -51,19 +52,15 @@ impl Subscriptions {
 
     /// Takes a subscriber out of its group. Returns the number of the first
     /// update it has not been sent, if it was in one.
-    pub(in crate::core::channels) fn leave_group(
-        tables: &mut Tables,
-        id: ChannelId,
-        member: ConnId,
-    ) -> Option<u64> {
+    pub(super) fn leave_group(tables: &mut Tables, id: ChannelId, member: ConnId) -> Option<u64> {
         let channel = tables.channels.get_mut(id)?;
-        let subscription = channel.subscriptions.get_mut(&member)?;
+        let subscription = channel.subscribers.subscriptions.get_mut(&member)?;
         let place = subscription.place;
         let (Place::Member { group: number } | Place::Joining { group: number }) = place else {
             return None;
         };
         subscription.place = Place::Outside;
-        let group = channel.fan_out.group(number)?;
+        let group = channel.subscribers.fan_out.group(number)?;
         let cursor = group.stay_away(member).unwrap_or(group.cursor());
         if let Place::Member { .. } = place
             && let Some(connection) = tables.connections.any_mut(member)
@@ -79,29 +76,20 @@ impl Subscriptions {
     }
 
     /// Dissolves groups that nobody is in any more.
-    pub(in crate::core::channels) fn dissolve_groups(
-        &mut self,
-        tables: &mut Tables,
-        id: ChannelId,
-    ) {
+    pub(super) fn dissolve_groups(&mut self, tables: &mut Tables, id: ChannelId) {
         if let Some(channel) = tables.channels.get_mut(id) {
-            let armed = channel.fan_out.drop_empty(&mut self.groups);
+            let armed = channel.subscribers.fan_out.drop_empty(&mut self.groups);
             (0..armed).for_each(|_| tables.timers.note_stale());
         }
     }
 
     /// A subscriber is a member of a group from now on.
-    pub(in crate::core::channels) fn enter_group(
-        tables: &mut Tables,
-        id: ChannelId,
-        member: ConnId,
-        number: GroupId,
-    ) {
+    pub(super) fn enter_group(tables: &mut Tables, id: ChannelId, member: ConnId, number: GroupId) {
         let Some(channel) = tables.channels.get_mut(id) else {
             return;
         };
-        if let Some(subscription) = channel.subscriptions.get_mut(&member)
-            && let Some(group) = channel.fan_out.group(number)
+        if let Some(subscription) = channel.subscribers.subscriptions.get_mut(&member)
+            && let Some(group) = channel.subscribers.fan_out.group(number)
             && let Some(connection) = tables.connections.get(member)
         {
             subscription.place = Place::Member { group: number };

@@ -52,13 +52,18 @@ pub(super) struct Sent {
 impl Sending<'_> {
     /// To the group's members.
     pub(super) fn group(&mut self, cursor: u64, sides: &[SideId]) {
-        let windows = self.windows(&self.channel.fan_out.since(cursor, None));
+        let windows = self.windows(&self.channel.subscribers.fan_out.since(cursor, None));
         let contested = self.contested(&windows);
         for &side in sides {
             self.send(side, &Recipients::Group(self.number), &windows, &contested);
         }
         for &id in contested.iter() {
-            let place = self.channel.subscriptions.get(&id).map(|one| one.place);
+            let place = self
+                .channel
+                .subscribers
+                .subscriptions
+                .get(&id)
+                .map(|one| one.place);
             if place == Some(Place::Member { group: self.number }) {
                 self.apart(cursor, id);
             }
@@ -67,7 +72,7 @@ impl Sending<'_> {
 
     /// To some who join it.
     pub(super) fn these(&mut self, cursor: u64, ids: &[ConnId]) {
-        let windows = self.windows(&self.channel.fan_out.since(cursor, None));
+        let windows = self.windows(&self.channel.subscribers.fan_out.since(cursor, None));
         let contested = self.contested(&windows);
         let mut sides: Vec<(SideId, Vec<Member>)> = Vec::new();
         for &id in ids {
@@ -93,7 +98,7 @@ impl Sending<'_> {
         if let Some((side, member)) = self.member(id)
             && member.skip_self
         {
-            let updates = self.channel.fan_out.since(cursor, Some(id));
+            let updates = self.channel.subscribers.fan_out.since(cursor, Some(id));
             let windows = self.windows(&updates);
             let bytes = updates.iter().map(|update| update.value.len()).sum();
             self.sent.apart.push((id, bytes));
@@ -149,7 +154,7 @@ impl Sending<'_> {
     }
 
     fn member(&self, id: ConnId) -> Option<(SideId, Member)> {
-        let subscription = self.channel.subscriptions.get(&id)?;
+        let subscription = self.channel.subscribers.subscriptions.get(&id)?;
         let connection = self.connections.get(id)?;
         Some((connection.side, subscription.member(id)))
     }

@@ -13,14 +13,14 @@ use crate::core::settings::{ChannelTypeSettings, PeerBudgets};
 /// A subscription.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::core::channels) struct Subscription {
-    pub(in crate::core::channels) options: SubOptions,
-    pub(in crate::core::channels) since: Time,
-    pub(in crate::core::channels) place: Place,
+    pub(super) options: SubOptions,
+    pub(super) since: Time,
+    pub(super) place: Place,
 }
 
 /// How far a subscription has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::core::channels) enum Place {
+pub(super) enum Place {
     /// It has no access: it gets nothing.
     Outside,
     /// It gets the `whole` state then, or else just joins a group.
@@ -36,39 +36,48 @@ pub(in crate::core::channels) enum Place {
 /// Options with nothing left open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::core::channels) struct SubOptions {
-    pub(in crate::core::channels) access: i32,
+    pub(super) access: i32,
     /// Mostly none.
-    pub(in crate::core::channels) masks: Box<[String]>,
+    pub(super) masks: Box<[String]>,
     /// At least 1.
-    pub(in crate::core::channels) interval_ms: u32,
-    pub(in crate::core::channels) delay_ms: i32,
-    pub(in crate::core::channels) skip_self: bool,
-    pub(in crate::core::channels) skip_first: bool,
+    pub(super) interval_ms: u32,
+    pub(super) delay_ms: i32,
+    pub(super) skip_self: bool,
+    pub(super) skip_first: bool,
 }
 
 impl Subscription {
-    pub(in crate::core::channels) fn member(&self, id: ConnId) -> Member {
+    pub(super) fn member(&self, id: ConnId) -> Member {
         Member {
             id,
             skip_self: self.options.skip_self,
         }
     }
 
-    pub(in crate::core::channels) fn may_write(&self) -> bool {
+    /// When it began.
+    pub(in crate::core::channels) fn since(&self) -> Time {
+        self.since
+    }
+
+    pub(in crate::core::channels) fn options(&self) -> &SubOptions {
+        &self.options
+    }
+
+    pub(super) fn may_write(&self) -> bool {
         self.options.access == ChannelDataAccess::WriteAccess as i32
     }
 }
 
 impl Place {
     /// Whether the first state, or joining a group, is due then.
-    pub(in crate::core::channels) fn waits_for(self, at: Time) -> bool {
+    pub(super) fn waits_for(self, at: Time) -> bool {
         matches!(self, Self::Waiting { due, .. } if due == at)
     }
 }
 
 impl SubOptions {
     /// What a subscription to a channel of a type is unless asked otherwise.
-    pub(in crate::core::channels) fn defaults(settings: &ChannelTypeSettings) -> Self {
+    pub(super) fn defaults(settings: &ChannelTypeSettings) -> Self {
         Self {
             access: ChannelDataAccess::ReadAccess as i32,
             masks: Box::default(),
@@ -83,7 +92,7 @@ impl SubOptions {
     /// returns the first that did not suffice. Masks add up, and those that are
     /// too many, too long or too deep are left out: the answer to the request
     /// says which ones hold, and what intervals.
-    pub(in crate::core::channels) fn merge(
+    pub(super) fn merge(
         &mut self,
         asked: &ChannelSubscriptionOptions,
         budgets: &PeerBudgets,
@@ -138,12 +147,12 @@ impl SubOptions {
     }
 
     /// Whether they are such as [`merge`](Self::merge) leaves.
-    pub(in crate::core::channels) fn are_sound(&self) -> bool {
+    pub(super) fn are_sound(&self) -> bool {
         let is_mask_sound = |mask: &String| mask_depth(mask) <= MAX_MASK_DEPTH;
         self.interval_ms > 0 && self.masks.iter().all(is_mask_sound)
     }
 
-    pub(in crate::core::channels) fn has_access(&self) -> bool {
+    pub(super) fn has_access(&self) -> bool {
         self.access != ChannelDataAccess::NoAccess as i32
     }
 

@@ -16,7 +16,7 @@ type Census = (
 impl FanOut {
     /// Checks the groups of channel `id`; `numbers` are those of all groups
     /// that were checked before, for a number names one group.
-    pub(in crate::core::channels) fn check(
+    pub(in crate::core::channels::subscriptions) fn check(
         &self,
         id: ChannelId,
         numbers: &mut BTreeSet<GroupId>,
@@ -40,7 +40,7 @@ impl FanOut {
     }
 
     /// Who is in which group, by the groups themselves.
-    pub(in crate::core::channels) fn census(&self) -> Census {
+    pub(in crate::core::channels::subscriptions) fn census(&self) -> Census {
         let mut census = Census::default();
         for group in &self.groups {
             let number = group.number();

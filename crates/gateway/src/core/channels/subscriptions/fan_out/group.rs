@@ -16,7 +16,7 @@ use super::super::subscription::SubOptions;
 
 /// What a subscriber's windows are counted from.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::core::channels) enum Start {
+pub(in crate::core::channels::subscriptions) enum Start {
     /// The whole state that it was sent at this time.
     State(Time),
     /// It had windows before, and waits for no state.
@@ -25,7 +25,7 @@ pub(in crate::core::channels) enum Start {
 
 /// Subscribers that get the same windows.
 #[derive(Debug, Serialize, Deserialize)]
-pub(in crate::core::channels) struct Group {
+pub(in crate::core::channels::subscriptions) struct Group {
     number: GroupId,
     interval_ms: u32,
     phase: Phase,
@@ -55,19 +55,19 @@ struct Joining {
 
 /// What a group is sent at a fan-out tick, and who.
 #[derive(Debug)]
-pub(in crate::core::channels) struct Turn {
+pub(in crate::core::channels::subscriptions) struct Turn {
     /// The first update its members have not been sent.
-    pub(in crate::core::channels) from: u64,
+    pub(in crate::core::channels::subscriptions) from: u64,
     /// The sides that have members.
-    pub(in crate::core::channels) sides: Vec<SideId>,
+    pub(in crate::core::channels::subscriptions) sides: Vec<SideId>,
     /// Those who join now, each with its own first update.
-    pub(in crate::core::channels) joining: BTreeMap<ConnId, u64>,
-    pub(in crate::core::channels) mask: Option<Mask>,
+    pub(in crate::core::channels::subscriptions) joining: BTreeMap<ConnId, u64>,
+    pub(in crate::core::channels::subscriptions) mask: Option<Mask>,
 }
 
 /// Numbers for groups, used again so that they stay small.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(in crate::core::channels) struct GroupNumbers {
+pub(in crate::core::channels::subscriptions) struct GroupNumbers {
     free: Vec<GroupId>,
     next: u32,
 }
@@ -80,18 +80,18 @@ impl GroupNumbers {
         })
     }
 
-    pub(in crate::core::channels) fn give_back(&mut self, number: GroupId) {
+    pub(in crate::core::channels::subscriptions) fn give_back(&mut self, number: GroupId) {
         self.free.push(number);
     }
 }
 
 /// Where and when a group is looked for.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::core::channels) struct Grid {
-    pub(in crate::core::channels) now: Time,
+pub(in crate::core::channels::subscriptions) struct Grid {
+    pub(in crate::core::channels::subscriptions) now: Time,
     /// That of the channel's type.
-    pub(in crate::core::channels) tick: Duration,
-    pub(in crate::core::channels) channel: ChannelId,
+    pub(in crate::core::channels::subscriptions) tick: Duration,
+    pub(in crate::core::channels::subscriptions) channel: ChannelId,
 }
 
 impl Start {
@@ -104,7 +104,7 @@ impl Start {
     }
 
     /// Before this time no first window ends.
-    pub(in crate::core::channels) fn first_end(self, interval_ms: u32) -> Time {
+    pub(in crate::core::channels::subscriptions) fn first_end(self, interval_ms: u32) -> Time {
         match self {
             Self::State(at) => at + Duration::from_millis(u64::from(interval_ms)),
             Self::Onward => Time::ZERO,
@@ -137,7 +137,7 @@ impl Group {
         }
     }
 
-    pub(in crate::core::channels) fn number(&self) -> GroupId {
+    pub(in crate::core::channels::subscriptions) fn number(&self) -> GroupId {
         self.number
     }
 
@@ -151,7 +151,7 @@ impl Group {
     }
 
     /// Whether its fan-out tick is due then.
-    pub(in crate::core::channels) fn is_armed_at(&self, at: Time) -> bool {
+    pub(in crate::core::channels::subscriptions) fn is_armed_at(&self, at: Time) -> bool {
         self.armed == Some(at)
     }
 
@@ -172,7 +172,7 @@ impl Group {
 
     /// It is sent all updates before number `head` now: at that `tick_at`, or out of
     /// turn.
-    pub(in crate::core::channels) fn take_turn(
+    pub(in crate::core::channels::subscriptions) fn take_turn(
         &mut self,
         head: u64,
         tick_at: Option<Time>,
@@ -188,14 +188,14 @@ impl Group {
     }
 
     /// The first update its members have not been sent.
-    pub(in crate::core::channels) fn cursor(&self) -> u64 {
+    pub(in crate::core::channels::subscriptions) fn cursor(&self) -> u64 {
         self.cursor
     }
 
     /// Whether a subscriber that has been sent all before number `cursor` may be
     /// its member at once: its first window then ends no sooner than `not_before`.
     /// One that nobody is in takes over the cursor.
-    pub(in crate::core::channels) fn may_enter(
+    pub(in crate::core::channels::subscriptions) fn may_enter(
         &mut self,
         cursor: u64,
         now: Time,
@@ -263,14 +263,14 @@ impl Group {
         self.sides.is_empty() && self.joining.is_empty()
     }
 
-    pub(in crate::core::channels) fn enter(&mut self, side: SideId) {
+    pub(in crate::core::channels::subscriptions) fn enter(&mut self, side: SideId) {
         match self.sides.iter_mut().find(|(of, _)| *of == side) {
             Some((_, members)) => *members += 1,
             None => self.sides.push((side, 1)),
         }
     }
 
-    pub(in crate::core::channels) fn exit(&mut self, side: SideId) {
+    pub(in crate::core::channels::subscriptions) fn exit(&mut self, side: SideId) {
         if let Some(place) = self.sides.iter().position(|(of, _)| *of == side) {
             self.sides[place].1 -= 1;
             if self.sides[place].1 == 0 {
@@ -281,7 +281,7 @@ impl Group {
 
     /// A subscriber joins at the first fan-out tick that is not before a time; it has
     /// been sent all updates before number `cursor`.
-    pub(in crate::core::channels) fn join_at_tick(
+    pub(in crate::core::channels::subscriptions) fn join_at_tick(
         &mut self,
         member: ConnId,
         cursor: u64,
@@ -292,7 +292,10 @@ impl Group {
     }
 
     /// A subscriber does not join after all. Returns its cursor, if it was to.
-    pub(in crate::core::channels) fn stay_away(&mut self, member: ConnId) -> Option<u64> {
+    pub(in crate::core::channels::subscriptions) fn stay_away(
+        &mut self,
+        member: ConnId,
+    ) -> Option<u64> {
         let joining = self.joining.remove(&member);
         if self.joining.is_empty() {
             self.joining_from = u64::MAX;
