@@ -39,35 +39,26 @@ mod report;
 mod role;
 mod shared;
 mod sockets;
+mod start;
 mod stream_transport;
 mod threads;
 mod web;
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
-use std::path::Path;
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 
 use rustix::io::Errno;
 use thiserror::Error;
-use tracing::warn;
 
-use crate::core::Peer;
-
-use admission_control::AdmissionControl;
 use command::{Command, Commands};
 use config::Config;
-use connection_loop::{ConnectionLoop, Parts, WAKER};
 pub use glance::{Glance, Hangs, LoopGlance, Watcher};
-use listener::Listener;
 use metrics::Metrics;
 pub use node_inbox::NodeInbox;
-use poller::{Poller, Waker, waker};
-use recordings::{RecordingWriter, WriterThread};
-use report::Report;
-use role::Middle;
+use recordings::WriterThread;
 pub use role::{Join, Role};
 use shared::Shared;
 
@@ -148,27 +139,6 @@ impl From<Errno> for ServerError {
     }
 }
 
-/// What a loop is woken, commanded and asked by, made before the loop.
-struct Ends {
-    poller: Poller,
-    waker: Waker,
-    commands: Arc<Commands>,
-    report: Arc<Report>,
-}
-
-impl Ends {
-    fn new() -> Result<Self, Errno> {
-        let poller = Poller::new()?;
-        let waker = waker(&poller, WAKER)?;
-        Ok(Self {
-            commands: Arc::new(Commands::new(waker.clone())),
-            report: Arc::new(Report::new(waker.clone())),
-            poller,
-            waker,
-        })
-    }
-}
-
 /// How many processors this process may keep threads on; 1 where threads cannot be
 /// placed.
 #[must_use]
@@ -192,83 +162,7 @@ impl Server {
     ///
     /// [`ServerError`] when the system lacks something.
     pub fn start_as(config: Config, role: Role) -> Result<Self, ServerError> {
-        let connections_at_most = raise_limits(&config)?;
-        let loops = match role {
-            Role::Channels(_) => 0,
-            Role::All | Role::Edge(_) => usize::from(config.threads.connections).max(1),
-        };
-        let listeners = open_all(&config, loops)?;
-        let [servers, clients] = [Peer::Server, Peer::Client].map(|peer| bound(&listeners, peer));
-        let web = config.web.map(bind_web).transpose()?;
-        let folder = config.record_to.as_deref().filter(|_| loops > 0);
-        let (recordings, recording_thread) = folder.map(record_to).transpose()?.unzip();
-        let left_out = recordings.as_ref().map(RecordingWriter::left_out_counter);
-        let admission = AdmissionControl::new(config.limits.clone(), connections_at_most);
-        let shared = Arc::new(Shared {
-            recordings_left_out: left_out.unwrap_or_default(),
-            joined: AtomicBool::new(matches!(role, Role::All)),
-            ..Shared::new(admission, loops)
-        });
-        let config = Arc::new(config);
-        let ends = (0..loops)
-            .map(|_| Ends::new())
-            .collect::<Result<Vec<_>, _>>()?;
-        let mut commands: Vec<_> = ends.iter().map(|ends| Arc::clone(&ends.commands)).collect();
-        let _ = shared.loops.set(commands.clone());
-        let mut reports: Vec<(String, Arc<Report>)> = ends
-            .iter()
-            .enumerate()
-            .map(|(number, ends)| (connections_name(number), Arc::clone(&ends.report)))
-            .collect();
-        let (adapters, middle) = role::middle(role, &config, &shared, &ends)?;
-        let middle_name = middle.as_ref().map_or("channels", Middle::name);
-        if let Some(middle) = &middle {
-            commands.push(Arc::clone(middle.commands()));
-            reports.push((middle_name.into(), Arc::clone(middle.report())));
-        }
-
-        let places = places(&config, loops + usize::from(middle.is_some()));
-        let parts = ends.into_iter().zip(adapters).zip(listeners).enumerate();
-        let parts = parts.map(|(number, ((ends, bus), listeners))| Parts {
-            number,
-            poller: ends.poller,
-            waker: ends.waker,
-            shared: Arc::clone(&shared),
-            config: Arc::clone(&config),
-            bus,
-            commands: ends.commands,
-            report: ends.report,
-            recordings: recordings.clone(),
-            listeners,
-        });
-        let connection_loops = parts
-            .map(|parts| spawn_connections(parts, &places))
-            .collect::<io::Result<Vec<_>>>()?;
-        let middle = middle
-            .map(|middle| {
-                let place = places.get(loops).copied();
-                spawn(middle_name.into(), place, move || middle.run())
-            })
-            .transpose()?;
-        let metrics = Arc::new(Metrics::new(Arc::clone(&shared), reports));
-        let web_address = web.as_ref().and_then(|web| web.local_addr().ok());
-        if let Some(web) = web {
-            let (metrics, shared) = (Arc::clone(&metrics), Arc::clone(&shared));
-            lagometer_web::serve(web, move |path| web::answer(path, &metrics, &shared))?;
-        }
-        Ok(Self {
-            handle: Handle {
-                shared,
-                loops: commands,
-            },
-            servers,
-            clients,
-            web: web_address,
-            metrics,
-            connection_loops,
-            middle,
-            recording_thread,
-        })
+        start::start(config, role)
     }
 
     /// Where game servers are listened for, in the settings' order, without Unix sockets.
@@ -345,146 +239,6 @@ impl Handle {
             commands.give(command());
         }
     }
-}
-
-fn record_to(folder: &Path) -> Result<(RecordingWriter, WriterThread), ServerError> {
-    recordings::start(folder.to_owned()).map_err(|why| ServerError::Recordings {
-        path: folder.display().to_string(),
-        why,
-    })
-}
-
-/// Files that are no connections: listeners, pollers, wakers, the web port's
-/// connections, login providers', recordings and the log, and connections that
-/// are being closed while another has their place.
-const OTHER_FILES: u64 = 512;
-
-/// As many files as the system gives, and the congestion control that the
-/// settings ask for: tried now, not at the first connection. Returns how many
-/// connections there are files for.
-fn raise_limits(config: &Config) -> Result<u32, ServerError> {
-    let files = threads::raise_file_limit();
-    let at_most = connections_within(files);
-    if at_most < config.limits.connections {
-        warn!(
-            files,
-            connections = at_most,
-            wanted = config.limits.connections,
-            "fewer connections than limits.connections, for there are not files enough; raise the \
-             limit of open files (ulimit -n, LimitNOFILE)"
-        );
-    }
-    if let Some(name) = &config.tcp.congestion_control {
-        stream_transport::try_congestion_control(name).map_err(|why| {
-            ServerError::CongestionControl {
-                name: name.clone(),
-                why,
-            }
-        })?;
-    }
-    Ok(at_most)
-}
-
-/// How many connections `files` are enough for. A system that gives hardly any
-/// is left to refuse by itself.
-fn connections_within(files: u64) -> u32 {
-    let at_most = files.saturating_sub(OTHER_FILES).max(files / 2);
-    u32::try_from(at_most).unwrap_or(u32::MAX)
-}
-
-/// All addresses taken, and those opened that need not wait for an owner of
-/// GLOBAL: whoever reads that the gateway runs may connect at once. The
-/// listeners of each loop; the first has one for each address.
-fn open_all(config: &Config, loops: usize) -> Result<Vec<Vec<Listener>>, ServerError> {
-    let mut listeners = bind_all(config, loops)?;
-    for listener in listeners.iter_mut().flatten() {
-        if listener.peer == Peer::Server || !config.wait_for_owner {
-            listener.open().map_err(|why| ServerError::Listen {
-                address: listener.name.clone(),
-                why,
-            })?;
-        }
-    }
-    Ok(listeners)
-}
-
-/// Where peers of this kind are listened for, without Unix sockets.
-fn bound(listeners: &[Vec<Listener>], peer: Peer) -> Vec<SocketAddr> {
-    let of_first = listeners.first().into_iter().flatten();
-    let of_peer = of_first.filter(|listener| listener.peer == peer);
-    of_peer.filter_map(|listener| listener.address).collect()
-}
-
-fn bind_web(at: SocketAddr) -> Result<TcpListener, ServerError> {
-    lagometer_web::bind(at).map_err(|why| ServerError::Listen {
-        address: at.to_string(),
-        why,
-    })
-}
-
-fn bind_all(config: &Config, loops: usize) -> Result<Vec<Vec<Listener>>, ServerError> {
-    let mut of_loops: Vec<Vec<Listener>> = (0..loops).map(|_| Vec::new()).collect();
-    let servers = config.servers.iter().map(|at| (at, Peer::Server));
-    let clients = config.clients.iter().map(|at| (at, Peer::Client));
-    for (at, peer) in servers.chain(clients) {
-        let bound = Listener::bind(at, peer, loops).map_err(|why| ServerError::Listen {
-            address: at.to_string(),
-            why,
-        })?;
-        for (of_loop, listener) in of_loops.iter_mut().zip(bound) {
-            of_loop.push(listener);
-        }
-    }
-    Ok(of_loops)
-}
-
-/// A processor for each thread, if there are enough.
-fn places(config: &Config, threads: usize) -> Vec<usize> {
-    let processors = threads::processors();
-    if !config.threads.pin {
-        return Vec::new();
-    }
-    if processors.len() < threads {
-        // Where none can be placed, nothing is missing.
-        if !processors.is_empty() {
-            warn!(
-                threads,
-                processors = processors.len(),
-                "more threads than processors: none is kept on one"
-            );
-        }
-        return Vec::new();
-    }
-    processors
-}
-
-/// The name of a thread that owns connections, and of what it reports.
-fn connections_name(number: usize) -> String {
-    format!("connections-{number}")
-}
-
-/// Starts a thread that owns connections.
-fn spawn_connections(parts: Parts, places: &[usize]) -> io::Result<JoinHandle<Result<(), Errno>>> {
-    let number = parts.number;
-    let connection_loop = ConnectionLoop::new(parts);
-    spawn(
-        connections_name(number),
-        places.get(number).copied(),
-        move || connection_loop.run(),
-    )
-}
-
-fn spawn(
-    name: String,
-    place: Option<usize>,
-    run: impl FnOnce() -> Result<(), Errno> + Send + 'static,
-) -> io::Result<JoinHandle<Result<(), Errno>>> {
-    std::thread::Builder::new().name(name).spawn(move || {
-        if let Some(place) = place {
-            threads::pin(place);
-        }
-        run()
-    })
 }
 
 fn ended(thread: JoinHandle<Result<(), Errno>>) -> Result<(), ServerError> {

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use crate::core::SideId;
 use crate::nodes::{ChannelsNode, EdgeNode, NodeBus, NodeId, NodeTimes};
 
+use super::ServerError;
 use super::bus_adapter::{BusAdapter, Mail};
 use super::channel_loop::ChannelLoop;
 use super::channel_worker::ChannelWorker;
@@ -22,7 +23,7 @@ use super::node_loop::NodeLoop;
 use super::randomness::unforeseeable;
 use super::report::Report;
 use super::shared::Shared;
-use super::{Ends, ServerError};
+use super::start::Ends;
 
 /// What of a gateway a process is.
 #[derive(Debug)]
