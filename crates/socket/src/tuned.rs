@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use lagometer_transport::{Member, Preset, PresetKind, TunedLanes};
+use lagometer_transport::TunedLanes;
 
 use crate::catalogue::presets;
 use crate::spec::SocketSpec;
@@ -19,11 +19,5 @@ pub(crate) fn found() -> &'static TunedLanes {
 
 /// A family's tuned settings.
 pub(crate) fn tuned(family: &str) -> SocketSpec {
-    if let Some((preset, settings)) = FOUND.found(family) {
-        return SocketSpec::resolve(preset, settings).expect("a test makes every preset of them");
-    }
-    let is_game = |member: Member| member.family == family && member.kind == PresetKind::Game;
-    let game = presets().iter().find(|it| it.member.is_some_and(is_game));
-    game.map(Preset::spec)
-        .expect("every family has a `game` preset")
+    FOUND.tuned(family, presets(), SocketSpec::resolve)
 }

@@ -10,8 +10,8 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::Spec;
-use crate::catalogue::{Preset, PresetKind, presets};
+use crate::catalogue::{Member, Preset, PresetKind, presets};
+use crate::{BadSpec, Spec};
 
 /// This crate's.
 static FOUND: LazyLock<TunedLanes> =
@@ -66,6 +66,30 @@ impl TunedLanes {
         Some((&lane.transport, &lane.settings))
     }
 
+    /// A family's tuned settings: of the preset that the search starts from with what it
+    /// changes, as `resolve` makes them; of the `game` preset among `presets` where nothing
+    /// was found.
+    ///
+    /// # Panics
+    ///
+    /// Where the file or `presets` lack what they are to have: they are part of the program,
+    /// and a test makes every preset.
+    #[must_use]
+    pub fn tuned<S>(
+        &self,
+        family: &str,
+        presets: &[Preset<S>],
+        resolve: impl FnOnce(&str, &Map<String, Value>) -> Result<S, BadSpec>,
+    ) -> S {
+        if let Some((preset, settings)) = self.found(family) {
+            return resolve(preset, settings).expect("a test makes every preset of them");
+        }
+        let is_game = |member: Member| member.family == family && member.kind == PresetKind::Game;
+        let game = presets.iter().find(|it| it.member.is_some_and(is_game));
+        game.map(Preset::spec)
+            .expect("every family has a `game` preset")
+    }
+
     /// The families that something was found for.
     pub fn families(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
@@ -80,12 +104,5 @@ pub(crate) fn found() -> &'static TunedLanes {
 
 /// A family's tuned settings.
 pub(crate) fn tuned(family: &str) -> Spec {
-    if let Some((preset, settings)) = FOUND.found(family) {
-        return Spec::resolve(preset, settings).expect("a test makes every preset of them");
-    }
-    let is_game =
-        |member: crate::Member| member.family == family && member.kind == PresetKind::Game;
-    let game = presets().iter().find(|it| it.member.is_some_and(is_game));
-    game.map(Preset::spec)
-        .expect("every family has a `game` preset")
+    FOUND.tuned(family, presets(), Spec::resolve)
 }
