@@ -375,8 +375,7 @@ fn same_settings<'a>(
 ) -> Option<&'a mut Vec<PresetKind>> {
     lanes.iter_mut().find_map(|lane| {
         let presets = lane.presets.as_mut()?;
-        let is_same =
-            presets.family == family && lane.transport.settings_json() == transport.settings_json();
+        let is_same = presets.family == family && lane.transport == *transport;
         is_same.then_some(&mut presets.kinds)
     })
 }
