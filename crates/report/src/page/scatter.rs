@@ -65,7 +65,8 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
         }
     );
     for (class, width) in LAYOUTS {
-        plot(view, &points, x, y, any_lost, (class, width), out);
+        let layout = Layout { width, x, y };
+        plot(view, &points, &layout, any_lost, class, out);
     }
     *out += r#"<p class="axis-name">across: bytes on the wire over payload bytes · up: p99.9 of the round trip</p></section>"#;
     out.push('\n');
@@ -88,31 +89,75 @@ fn overhead_axis(points: &[Point<'_>]) -> LogScale {
     }
 }
 
-fn plot(
-    view: &View<'_>,
-    points: &[Point<'_>],
+/// One layout of the plot: its width, and where its axes put what they measure.
+struct Layout {
+    width: f64,
     x: LogScale,
     y: LogScale,
-    any_lost: bool,
-    (class, width): (&str, f64),
-    out: &mut String,
-) {
-    let y_of = |rtt: f64| {
+}
+
+impl Layout {
+    /// From the left, as a share of the width.
+    fn x_of(&self, overhead: f64) -> f64 {
+        (INSET + (self.width - INSET - 12.0) * self.x.position(overhead)) / self.width
+    }
+
+    /// From the top, in pixels.
+    fn y_of(&self, rtt: f64) -> f64 {
         if rtt.is_infinite() {
             LOST
         } else {
-            BOTTOM - (BOTTOM - TOP) * y.position(rtt)
+            BOTTOM - (BOTTOM - TOP) * self.y.position(rtt)
         }
-    };
-    let x_of = |overhead: f64| (INSET + (width - INSET - 12.0) * x.position(overhead)) / width;
+    }
+}
+
+fn plot(
+    view: &View<'_>,
+    points: &[Point<'_>],
+    layout: &Layout,
+    any_lost: bool,
+    class: &str,
+    out: &mut String,
+) {
     append!(
         out,
         r#"<svg class="plot {class}" height="{HEIGHT}" role="img" aria-label="Wire overhead against the 99.9th percentile of the round trip">"#
     );
-    delay_lines(y, y_of, out);
+    delay_lines(layout.y, |rtt| layout.y_of(rtt), out);
+    overhead_lines(layout, any_lost, out);
+    if any_lost {
+        append!(
+            out,
+            r#"<rect class="lost-band" width="100%" y="4" height="32"/><text class="tick" x="3" y="16">&gt; 0.1 %</text><text class="tick" x="3" y="28">lost</text>"#
+        );
+    }
+    let places: Vec<(f64, f64)> = points
+        .iter()
+        .map(|point| {
+            (
+                layout.x_of(point.overhead) * layout.width,
+                layout.y_of(point.p99_9),
+            )
+        })
+        .collect();
+    let labels = place_labels(points, &places, layout.width);
+    for ((point, (at_x, at_y)), label) in points.iter().zip(&places).zip(labels) {
+        let x = per_cent(at_x / layout.width);
+        marker(view, point, &x, *at_y, out);
+        if let Some(label) = label {
+            label_text(point, &label, &x, *at_y, out);
+        }
+        *out += "</g>";
+    }
+    *out += "</svg>";
+}
+
+/// A line down the plot for each of the overheads that the axis names.
+fn overhead_lines(layout: &Layout, any_lost: bool, out: &mut String) {
     for tick in [1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0] {
-        if (x.low..=x.high).contains(&tick) {
-            let at = per_cent(x_of(tick));
+        if (layout.x.low..=layout.x.high).contains(&tick) {
+            let at = per_cent(layout.x_of(tick));
             append!(
                 out,
                 r#"<line class="grid" x1="{at}" x2="{at}" y1="{}" y2="{BOTTOM}"/><text class="tick" x="{at}" y="{}" text-anchor="middle">{} ×</text>"#,
@@ -122,60 +167,50 @@ fn plot(
             );
         }
     }
-    if any_lost {
+}
+
+/// The beginning of a point's group: its marker, with what it says in words.
+fn marker(view: &View<'_>, point: &Point<'_>, x: &str, at_y: f64, out: &mut String) {
+    let look = view.look(point.place);
+    let tail = if point.p99_9.is_infinite() {
+        "p99.9 lost".to_owned()
+    } else {
+        format!("p99.9 {}", written::milliseconds_with_unit(point.p99_9))
+    };
+    append!(
+        out,
+        r#"<g class="point {}" data-lane="{}"><title>{}</title><svg x="{x}" y="{}" overflow="visible">{}</svg>"#,
+        look.classes(),
+        point.place,
+        esc(&format!(
+            "{}: {} × the payload, {tail}",
+            point.lane.lane,
+            written::factor(point.overhead)
+        )),
+        coordinate(at_y),
+        look.marker(),
+    );
+}
+
+/// The lane's name beside its point, with a line to it where it stands far off.
+fn label_text(point: &Point<'_>, label: &Label, x: &str, at_y: f64, out: &mut String) {
+    if label.dx.abs() > 20.0 {
         append!(
             out,
-            r#"<rect class="lost-band" width="100%" y="4" height="32"/><text class="tick" x="3" y="16">&gt; 0.1 %</text><text class="tick" x="3" y="28">lost</text>"#
+            r#"<svg x="{x}" y="{}" overflow="visible"><line class="leader" x1="0" y1="0" x2="{}" y2="{}"/></svg>"#,
+            coordinate(at_y),
+            coordinate(label.dx),
+            coordinate(label.dy - 4.0),
         );
     }
-    let places: Vec<(f64, f64)> = points
-        .iter()
-        .map(|point| (x_of(point.overhead) * width, y_of(point.p99_9)))
-        .collect();
-    let labels = place_labels(points, &places, width);
-    for ((point, (at_x, at_y)), label) in points.iter().zip(&places).zip(labels) {
-        let look = view.look(point.place);
-        let tail = if point.p99_9.is_infinite() {
-            "p99.9 lost".to_owned()
-        } else {
-            format!("p99.9 {}", written::milliseconds_with_unit(point.p99_9))
-        };
-        let x = per_cent(at_x / width);
-        append!(
-            out,
-            r#"<g class="point {}" data-lane="{}"><title>{}</title><svg x="{x}" y="{}" overflow="visible">{}</svg>"#,
-            look.classes(),
-            point.place,
-            esc(&format!(
-                "{}: {} × the payload, {tail}",
-                point.lane.lane,
-                written::factor(point.overhead)
-            )),
-            coordinate(*at_y),
-            look.marker(),
-        );
-        if let Some(label) = label {
-            if label.dx.abs() > 20.0 {
-                append!(
-                    out,
-                    r#"<svg x="{x}" y="{}" overflow="visible"><line class="leader" x1="0" y1="0" x2="{}" y2="{}"/></svg>"#,
-                    coordinate(*at_y),
-                    coordinate(label.dx),
-                    coordinate(label.dy - 4.0),
-                );
-            }
-            append!(
-                out,
-                r#"<text x="{x}" dx="{}" y="{}" text-anchor="{}">{}</text>"#,
-                coordinate(label.dx),
-                coordinate(at_y + label.dy),
-                label.anchor,
-                esc(&point.lane.lane)
-            );
-        }
-        *out += "</g>";
-    }
-    *out += "</svg>";
+    append!(
+        out,
+        r#"<text x="{x}" dx="{}" y="{}" text-anchor="{}">{}</text>"#,
+        coordinate(label.dx),
+        coordinate(at_y + label.dy),
+        label.anchor,
+        esc(&point.lane.lane)
+    );
 }
 
 #[derive(Clone, Copy)]
