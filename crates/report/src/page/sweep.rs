@@ -35,14 +35,8 @@ pub(crate) fn render(view: &View<'_>, sweep: &Sweep, out: &mut String) {
             .filter(|test| test.ends_with("_lat") == is_latency)
             .collect();
         if sizes.len() > 1 && !tests.is_empty() {
-            lines(
-                view,
-                sweep,
-                (name, heading, is_latency),
-                &tests,
-                &sizes,
-                out,
-            );
+            let chart = Chart::of(sweep, &tests, &sizes);
+            lines(view, &chart, (name, heading, is_latency), out);
         }
     }
 }
@@ -127,87 +121,130 @@ fn in_words(cell: &Cell) -> String {
     text
 }
 
-fn lines(
-    view: &View<'_>,
-    sweep: &Sweep,
-    (name, heading, is_latency): (&str, &str, bool),
-    tests: &[&str],
-    sizes: &[u32],
-    out: &mut String,
-) {
-    let id = view.id(name);
-    let point = |test: &str, bytes: u32| sweep.cell(test, bytes).and_then(Cell::figure);
-    let values = tests
-        .iter()
-        .flat_map(|test| sizes.iter().filter_map(move |&bytes| point(test, bytes)));
-    let y = LogScale::covering(values, 10.0);
-    let step = (1.0 - INSET - 0.03) / (sizes.len() - 1) as f64;
-    let x_of = |index: usize| INSET + step * index as f64;
-    let y_of = |value: f64| BOTTOM - (BOTTOM - TOP) * y.position(value);
-    append!(
-        out,
-        r#"<section aria-labelledby="{id}"><h2 id="{id}">{heading}</h2><p class="lane-bar">"#
-    );
-    for (hue, test) in tests.iter().enumerate() {
-        append!(
-            out,
-            r#"<span class="h{hue}"><svg width="22" height="10" aria-hidden="true"><line class="sweep-line" x1="0" x2="22" y1="5" y2="5"/></svg> {}</span> "#,
-            esc(test)
-        );
+/// A chart of one figure by size, a line for each test.
+struct Chart<'a> {
+    sweep: &'a Sweep,
+    tests: &'a [&'a str],
+    sizes: &'a [u32],
+    y: LogScale,
+}
+
+impl<'a> Chart<'a> {
+    fn of(sweep: &'a Sweep, tests: &'a [&'a str], sizes: &'a [u32]) -> Self {
+        let value = |test: &str, bytes| sweep.cell(test, bytes).and_then(Cell::figure);
+        let values = tests
+            .iter()
+            .flat_map(|test| sizes.iter().filter_map(move |&bytes| value(test, bytes)));
+        Self {
+            sweep,
+            tests,
+            sizes,
+            y: LogScale::covering(values, 10.0),
+        }
     }
-    append!(
-        out,
-        r#"</p><svg class="plot" height="{HEIGHT}" role="img" aria-label="{heading}">"#
-    );
-    for tick in y.ticks() {
-        let at = coordinate(y_of(tick));
-        let label = if is_latency {
-            delay(tick / 1e3)
-        } else {
-            rate(tick)
-        };
-        append!(
-            out,
-            r#"<line class="grid" x1="0" x2="100%" y1="{at}" y2="{at}"/><text class="tick" x="3" y="{at}" dy="-3">{label}</text>"#
-        );
+
+    /// From the left, as a share of the width.
+    fn x_of(&self, index: usize) -> f64 {
+        let step = (1.0 - INSET - 0.03) / (self.sizes.len() - 1) as f64;
+        INSET + step * index as f64
     }
-    for (index, &bytes) in sizes.iter().enumerate() {
-        // A narrow page has no room for half a label beside the last size.
-        let is_last = index > 0 && index + 1 == sizes.len();
-        append!(
-            out,
-            r#"<text class="tick" x="{}" y="{}" text-anchor="{}">{}</text>"#,
-            per_cent(x_of(index)),
-            BOTTOM + 18.0,
-            if is_last { "end" } else { "middle" },
-            size(bytes)
-        );
+
+    /// From the top, in pixels.
+    fn y_of(&self, value: f64) -> f64 {
+        BOTTOM - (BOTTOM - TOP) * self.y.position(value)
     }
-    for (hue, test) in tests.iter().enumerate() {
-        append!(out, r#"<g class="h{hue}">"#);
+
+    /// Which colour is which test's.
+    fn key(&self, out: &mut String) {
+        for (hue, test) in self.tests.iter().enumerate() {
+            append!(
+                out,
+                r#"<span class="h{hue}"><svg width="22" height="10" aria-hidden="true"><line class="sweep-line" x1="0" x2="22" y1="5" y2="5"/></svg> {}</span> "#,
+                esc(test)
+            );
+        }
+    }
+
+    /// A line across for each of the values that the axis names.
+    fn value_lines(&self, is_latency: bool, out: &mut String) {
+        for tick in self.y.ticks() {
+            let at = coordinate(self.y_of(tick));
+            let label = if is_latency {
+                delay(tick / 1e3)
+            } else {
+                rate(tick)
+            };
+            append!(
+                out,
+                r#"<line class="grid" x1="0" x2="100%" y1="{at}" y2="{at}"/><text class="tick" x="3" y="{at}" dy="-3">{label}</text>"#
+            );
+        }
+    }
+
+    fn size_labels(&self, out: &mut String) {
+        for (index, &bytes) in self.sizes.iter().enumerate() {
+            // A narrow page has no room for half a label beside the last size.
+            let is_last = index > 0 && index + 1 == self.sizes.len();
+            append!(
+                out,
+                r#"<text class="tick" x="{}" y="{}" text-anchor="{}">{}</text>"#,
+                per_cent(self.x_of(index)),
+                BOTTOM + 18.0,
+                if is_last { "end" } else { "middle" },
+                size(bytes)
+            );
+        }
+    }
+
+    /// A test's points, joined where sizes beside each other have a value.
+    fn line(&self, test: &str, out: &mut String) {
         let mut before: Option<(usize, f64)> = None;
-        for (index, &bytes) in sizes.iter().enumerate() {
-            let Some(value) = point(test, bytes) else {
+        for (index, &bytes) in self.sizes.iter().enumerate() {
+            let cell = self.sweep.cell(test, bytes);
+            let Some((cell, value)) = cell.and_then(|cell| Some((cell, cell.figure()?))) else {
                 before = None;
                 continue;
             };
-            let (x, y) = (per_cent(x_of(index)), coordinate(y_of(value)));
+            let (x, y) = (per_cent(self.x_of(index)), coordinate(self.y_of(value)));
             if let Some((from, last)) = before {
                 append!(
                     out,
                     r#"<line class="sweep-line" x1="{}" y1="{}" x2="{x}" y2="{y}"/>"#,
-                    per_cent(x_of(from)),
-                    coordinate(y_of(last))
+                    per_cent(self.x_of(from)),
+                    coordinate(self.y_of(last))
                 );
             }
-            let title = sweep.cell(test, bytes).map(in_words).unwrap_or_default();
             append!(
                 out,
                 r#"<circle class="sweep-point" cx="{x}" cy="{y}" r="4"><title>{}</title></circle>"#,
-                esc(&title)
+                esc(&in_words(cell))
             );
             before = Some((index, value));
         }
+    }
+}
+
+fn lines(
+    view: &View<'_>,
+    chart: &Chart<'_>,
+    (name, heading, is_latency): (&str, &str, bool),
+    out: &mut String,
+) {
+    let id = view.id(name);
+    append!(
+        out,
+        r#"<section aria-labelledby="{id}"><h2 id="{id}">{heading}</h2><p class="lane-bar">"#
+    );
+    chart.key(out);
+    append!(
+        out,
+        r#"</p><svg class="plot" height="{HEIGHT}" role="img" aria-label="{heading}">"#
+    );
+    chart.value_lines(is_latency, out);
+    chart.size_labels(out);
+    for (hue, test) in chart.tests.iter().enumerate() {
+        append!(out, r#"<g class="h{hue}">"#);
+        chart.line(test, out);
         *out += "</g>";
     }
     *out += "</svg></section>\n";
