@@ -73,6 +73,7 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
     *out += "</div></section>\n";
 }
 
+/// One lane's strip: its name, the axis beside it, its ribbon.
 fn strip(view: &View<'_>, place: usize, lane: &Lane, measures: Strip, out: &mut String) {
     let Strip {
         height,
@@ -94,20 +95,10 @@ fn strip(view: &View<'_>, place: usize, lane: &Lane, measures: Strip, out: &mut 
         .map(|decade| (y(decade), tick_label(decade)))
         .filter(|(at, _)| *at > top + 3.0 && *at < bottom - 1.0)
         .collect();
+    gutter(height, &decades, out);
     append!(
         out,
-        r#"<svg class="gutter" height="{height}" aria-hidden="true">"#
-    );
-    for (at, label) in &decades {
-        append!(
-            out,
-            r#"<text class="tick" x="100%" dx="-6" y="{}" dy="4" text-anchor="end">{label}</text>"#,
-            coordinate(*at)
-        );
-    }
-    append!(
-        out,
-        r#"</svg><svg class="plot" height="{height}" role="img" aria-label="{}">"#,
+        r#"<svg class="plot" height="{height}" role="img" aria-label="{}">"#,
         esc(&format!(
             "{}: round trips over time, {}",
             lane.lane,
@@ -122,14 +113,42 @@ fn strip(view: &View<'_>, place: usize, lane: &Lane, measures: Strip, out: &mut 
             r#"<line class="grid" x1="0" x2="100%" y1="{at}" y2="{at}"/>"#
         );
     }
+    ribbon(view, lane, height, y, out);
+    append_marks(view, lane, height, out);
+    *out += "</svg></div>";
+}
+
+/// The names of the axis' lines, left of the plot.
+fn gutter(height: f64, decades: &[(f64, String)], out: &mut String) {
+    append!(
+        out,
+        r#"<svg class="gutter" height="{height}" aria-hidden="true">"#
+    );
+    for (at, label) in decades {
+        append!(
+            out,
+            r#"<text class="tick" x="100%" dx="-6" y="{}" dy="4" text-anchor="end">{label}</text>"#,
+            coordinate(*at)
+        );
+    }
+    *out += "</svg>";
+}
+
+/// The ribbon itself, and lost messages above it.
+fn ribbon(view: &View<'_>, lane: &Lane, height: f64, y: impl Fn(f64) -> f64, out: &mut String) {
     let timeline = &lane.timeline;
     let band = Band::between(timeline.step_s, &timeline.min_ms, &timeline.max_ms).thinned(COLUMNS);
     append!(
         out,
-        r#"<svg class="stretch" viewBox="0 0 {WIDTH} {height}" preserveAspectRatio="none"><path class="ribbon" d="{}"/><path class="lost" d="{}"/></svg><g class="episodes">"#,
+        r#"<svg class="stretch" viewBox="0 0 {WIDTH} {height}" preserveAspectRatio="none"><path class="ribbon" d="{}"/><path class="lost" d="{}"/></svg>"#,
         band.path(view.span_s, y),
         lost_path(&timeline.lost, timeline.step_s, view.span_s),
     );
+}
+
+/// What is marked beneath the ribbon.
+fn append_marks(view: &View<'_>, lane: &Lane, height: f64, out: &mut String) {
+    *out += r#"<g class="episodes">"#;
     for Mark {
         start_s,
         duration_ms,
@@ -146,7 +165,7 @@ fn strip(view: &View<'_>, place: usize, lane: &Lane, measures: Strip, out: &mut 
             words,
         );
     }
-    *out += "</g></svg></div>";
+    *out += "</g>";
 }
 
 /// What is marked beneath a ribbon.
