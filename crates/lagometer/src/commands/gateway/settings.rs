@@ -9,6 +9,12 @@ use lagometer_units::{Span, line_of_key};
 use crate::cli::GatewayArguments;
 use crate::failure::{self, Failure};
 
+/// Where channeld listens for game servers unless asked otherwise.
+const SERVERS_PORT: u16 = 11288;
+
+/// Where it listens for clients.
+const CLIENTS_PORT: u16 = 12108;
+
 /// What the file and the command line say together.
 pub(super) struct Settings {
     pub(super) file: FileConfig,
@@ -72,8 +78,18 @@ fn set_own(file: &mut FileConfig, arguments: &GatewayArguments) -> Result<(), Fa
     Ok(())
 }
 
+/// What channeld's own flags say, under their names there.
 fn set_channelds(file: &mut FileConfig, arguments: &GatewayArguments) -> Result<(), Failure> {
     set(&mut file.dev, arguments.dev);
+    set_log(file, arguments);
+    set_servers(file, arguments)?;
+    set_clients(file, arguments)?;
+    set_channels(file, arguments);
+    set_auth(file, arguments);
+    Ok(())
+}
+
+fn set_log(file: &mut FileConfig, arguments: &GatewayArguments) {
     set(
         &mut file.log.level,
         arguments.loglevel.map(|level| match level {
@@ -90,28 +106,11 @@ fn set_channelds(file: &mut FileConfig, arguments: &GatewayArguments) -> Result<
         // As channeld does: the file is beside standard error, not in its place.
         file.log.stderr = Some(true);
     }
-    let listen = |names: [&str; 2], network: &Option<String>, at: &Option<String>, port| {
-        if network.is_none() && at.is_none() {
-            return Ok(None);
-        }
-        let everywhere = format!(":{port}");
-        let at = at.as_deref().unwrap_or(&everywhere);
-        // An address may name its network itself.
-        let read = match network.as_deref().filter(|_| !at.contains("://")) {
-            Some(network) => {
-                ListenAddress::on(network, at).map_err(|why| match Wire::named(network) {
-                    Err(unknown) if !["tcp4", "tcp6"].contains(&network) => {
-                        format!("{}: {unknown}", names[0])
-                    }
-                    _ => format!("{}: {why}", names[1]),
-                })
-            }
-            None => at.parse().map_err(|why| format!("{}: {why}", names[1])),
-        };
-        read.map(|at: ListenAddress| Some(vec![at]))
-            .map_err(Failure::Input)
-    };
-    let servers = listen(["-sn", "-sa"], &arguments.sn, &arguments.sa, 11288)?;
+}
+
+fn set_servers(file: &mut FileConfig, arguments: &GatewayArguments) -> Result<(), Failure> {
+    let (network, at) = (arguments.sn.as_deref(), arguments.sa.as_deref());
+    let servers = listen(["-sn", "-sa"], network, at, SERVERS_PORT)?;
     set_option(&mut file.servers.listen, servers);
     set_option(&mut file.servers.state_machine, arguments.sfsm.clone());
     set(&mut file.servers.bypass_auth, arguments.sba);
@@ -122,9 +121,15 @@ fn set_channelds(file: &mut FileConfig, arguments: &GatewayArguments) -> Result<
             .filter(|&millis| millis > 0)
             .map(Span::from_millis);
     }
-    let clients = match &arguments.ws {
-        Some(at) => listen(["-ws", "-ws"], &Some("ws".into()), &Some(at.clone()), 12108)?,
-        None => listen(["-cn", "-ca"], &arguments.cn, &arguments.ca, 12108)?,
+    Ok(())
+}
+
+fn set_clients(file: &mut FileConfig, arguments: &GatewayArguments) -> Result<(), Failure> {
+    let clients = if let Some(at) = arguments.ws.as_deref() {
+        listen(["-ws", "-ws"], Some("ws"), Some(at), CLIENTS_PORT)?
+    } else {
+        let (network, at) = (arguments.cn.as_deref(), arguments.ca.as_deref());
+        listen(["-cn", "-ca"], network, at, CLIENTS_PORT)?
     };
     set_option(&mut file.clients.listen, clients);
     set_option(&mut file.clients.state_machine, arguments.cfsm.clone());
@@ -140,6 +145,10 @@ fn set_channelds(file: &mut FileConfig, arguments: &GatewayArguments) -> Result<
             _ => CompressionName::Snappy,
         }),
     );
+    Ok(())
+}
+
+fn set_channels(file: &mut FileConfig, arguments: &GatewayArguments) {
     if arguments.chs.is_some() {
         file.channels.settings.clone_from(&arguments.chs);
         file.channels.settings_may_be_missing = true;
@@ -148,13 +157,43 @@ fn set_channelds(file: &mut FileConfig, arguments: &GatewayArguments) -> Result<
     set(&mut file.channels.spatial_from, arguments.scs);
     set(&mut file.channels.entities_from, arguments.ecs);
     set(&mut file.channels.connection_id_bits, arguments.mcb);
+}
+
+fn set_auth(file: &mut FileConfig, arguments: &GatewayArguments) {
     let within = arguments
         .cat
         .map(|millis| Span::from_millis(u64::from(millis)));
     set(&mut file.auth.login_within, within);
     set(&mut file.auth.max_failed, arguments.mfaa.map(limit));
     set(&mut file.auth.max_refused, arguments.mfd.map(limit));
-    Ok(())
+}
+
+/// The address that two of channeld's flags, of these `names`, give together: the network
+/// and where on it, everywhere at channeld's `port` where only the network is given. None
+/// where neither is.
+fn listen(
+    names: [&str; 2],
+    network: Option<&str>,
+    at: Option<&str>,
+    port: u16,
+) -> Result<Option<Vec<ListenAddress>>, Failure> {
+    if network.is_none() && at.is_none() {
+        return Ok(None);
+    }
+    let everywhere = format!(":{port}");
+    let at = at.unwrap_or(&everywhere);
+    // An address may name its network itself.
+    let read = match network.filter(|_| !at.contains("://")) {
+        Some(network) => ListenAddress::on(network, at).map_err(|why| match Wire::named(network) {
+            Err(unknown) if !["tcp4", "tcp6"].contains(&network) => {
+                format!("{}: {unknown}", names[0])
+            }
+            _ => format!("{}: {why}", names[1]),
+        }),
+        None => at.parse().map_err(|why| format!("{}: {why}", names[1])),
+    };
+    read.map(|at: ListenAddress| Some(vec![at]))
+        .map_err(Failure::Input)
 }
 
 /// A limit as channeld reads it: nothing below 1 is one.
