@@ -25,6 +25,16 @@ pub(super) fn kernel(flags: &GuestFlags) -> Result<Kernel, Failure> {
     cache.find(flags.kernel.as_deref()).map_err(failure)
 }
 
+/// Refuses the choice of a kernel where nothing is played in guests.
+pub(super) fn check_kernel(flags: &GuestFlags, is_guest: bool) -> Result<(), Failure> {
+    match flags.kernel {
+        Some(_) if !is_guest => Err(Failure::Input(
+            "--kernel is for `--testbed kernel`".to_owned(),
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// This program within a guest.
 pub(super) struct Visit<'a> {
     pub(super) kernel: &'a Kernel,

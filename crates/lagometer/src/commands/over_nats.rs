@@ -11,12 +11,23 @@ use lagometer_distributed::nats::{self, PlayQueue, Sweep, Worker};
 use lagometer_lab::bundle::Recipe;
 use lagometer_lab::{Resolved, RunOptions, SeedRun};
 use lagometer_nats::{Error as NatsError, Settings};
+use lagometer_testbed::Testbed;
 
 use super::run::{play_of_a_seed, processors};
 use crate::cli::{NatsArguments, NatsUser, WorkerArguments};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::interrupt;
+
+/// Refuses workers in testbeds other than virtual time.
+pub(super) fn check_testbed(urls: Option<&str>, testbed: Testbed) -> Result<(), Failure> {
+    match urls {
+        Some(_) if testbed != Testbed::Sim => Err(Failure::Input(
+            "--nats is for `--testbed sim`: other testbeds are played on this machine".to_owned(),
+        )),
+        _ => Ok(()),
+    }
+}
 
 /// Where workers are reached, and what becomes of what they do.
 #[derive(Clone, Copy)]

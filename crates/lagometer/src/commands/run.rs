@@ -15,7 +15,7 @@ use lagometer_units::Span;
 use super::gate::{Earlier, hold};
 use super::named::{Ask, note_left_out, resolve_in_silence};
 use super::run_live::Shown;
-use super::{in_guests, over_net, prices, qlog};
+use super::{in_guest, in_guests, over_nats, over_net, prices, qlog};
 use crate::cli::{RunArguments, kinds};
 use crate::failure::Failure;
 use crate::overwriting::Files;
@@ -223,11 +223,7 @@ fn check_flags(arguments: &RunArguments) -> Result<(), Failure> {
             "--to is for a real path: leave out `--testbed`".to_owned(),
         ));
     }
-    if arguments.guest.kernel.is_some() && !is_guest {
-        return Err(Failure::Input(
-            "--kernel is for `--testbed kernel`".to_owned(),
-        ));
-    }
+    in_guest::check_kernel(&arguments.guest, is_guest)?;
     if is_net && arguments.network.is_some() {
         return Err(Failure::Input(
             "a real path is what it is: leave out `--network`, or `--to` and `--testbed net`"
@@ -250,11 +246,7 @@ fn check_flags(arguments: &RunArguments) -> Result<(), Failure> {
             "`--testbed emu`",
         ),
     ];
-    if arguments.nats.is_some() && testbed(arguments) != Testbed::Sim {
-        return Err(Failure::Input(
-            "--nats is for `--testbed sim`: seeds elsewhere are played on this machine".to_owned(),
-        ));
-    }
+    over_nats::check_testbed(arguments.nats.as_deref(), testbed(arguments))?;
     if arguments.nats.is_some() && arguments.pcap.is_some() {
         return Err(Failure::Input(
             "--pcap is of seeds that are played here: leave out `--nats`; one seed is enough, as \

@@ -23,7 +23,7 @@ use self::asked::Asked;
 use self::guests::Guests;
 use self::state::Keeper;
 use self::workers::Workers;
-use super::over_nats::Reached;
+use super::over_nats::{self, Reached};
 use super::run::processors;
 use super::{in_guest, in_guests};
 use crate::cli::TuneArguments;
@@ -176,17 +176,8 @@ impl Place<'_> {
 
 /// Flags that have a meaning in one testbed only.
 fn check_flags(arguments: &TuneArguments) -> Result<(), Failure> {
-    let input = |what: &str| Err(Failure::Input(what.to_owned()));
-    if arguments.testbed != Testbed::Kernel {
-        return match arguments.guest.kernel {
-            Some(_) => input("--kernel is for `--testbed kernel`"),
-            None => Ok(()),
-        };
-    }
-    match arguments.nats {
-        Some(_) => input("--nats is for `--testbed sim`: guests are on this machine"),
-        None => Ok(()),
-    }
+    in_guest::check_kernel(&arguments.guest, arguments.testbed == Testbed::Kernel)?;
+    over_nats::check_testbed(arguments.nats.as_deref(), arguments.testbed)
 }
 
 /// What is read and written.

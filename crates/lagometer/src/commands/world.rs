@@ -134,11 +134,7 @@ fn testbed(arguments: &WorldArguments) -> Result<Option<Testbed>, Failure> {
                 .to_owned(),
         ));
     }
-    if testbed != Some(Testbed::Kernel) && arguments.guest.kernel.is_some() {
-        return Err(Failure::Input(
-            "--kernel is for `--testbed kernel`".to_owned(),
-        ));
-    }
+    super::in_guest::check_kernel(&arguments.guest, testbed == Some(Testbed::Kernel))?;
     Ok(testbed)
 }
 
