@@ -61,7 +61,7 @@ pub(crate) enum FromWorker {
     /// Where some of its servers' characters are; `is_all` with the last, which
     /// is the first where it has none.
     Stands {
-        characters: Vec<Place>,
+        characters: Vec<CharacterPosition>,
         is_all: bool,
     },
     /// It is done; this is what it found.
@@ -84,7 +84,7 @@ pub(crate) enum FromCoordinator {
     Start { at_ns: u64 },
     /// Where some of the characters are; `is_all` with the last of them.
     Truth {
-        characters: Vec<Place>,
+        characters: Vec<CharacterPosition>,
         is_all: bool,
     },
     /// All stop where they are.
@@ -94,7 +94,7 @@ pub(crate) enum FromCoordinator {
 }
 
 /// A character, and where it is.
-pub(crate) type Place = (u32, [f64; 3]);
+pub(crate) type CharacterPosition = (u32, [f64; 3]);
 
 /// What game servers say of whom they simulate, as it is said: instants and
 /// spans in nanoseconds.
@@ -152,12 +152,12 @@ impl Claims {
 
 /// Where everybody is, in pieces that are let through, with whether each is
 /// the last.
-pub(crate) fn pieces(truth: &Truth) -> Vec<(Vec<Place>, bool)> {
-    let characters: Vec<Place> = truth
+pub(crate) fn pieces(truth: &Truth) -> Vec<(Vec<CharacterPosition>, bool)> {
+    let characters: Vec<CharacterPosition> = truth
         .iter()
         .map(|(entity, at)| (entity.0, [at.x, at.y, at.z]))
         .collect();
-    let mut pieces: Vec<(Vec<Place>, bool)> = characters
+    let mut pieces: Vec<(Vec<CharacterPosition>, bool)> = characters
         .chunks(MOST_CHARACTERS)
         .map(|some| (some.to_vec(), false))
         .collect();
@@ -166,8 +166,10 @@ pub(crate) fn pieces(truth: &Truth) -> Vec<(Vec<Place>, bool)> {
 }
 
 /// Some of the characters, as they came.
-pub(crate) fn places(characters: Vec<Place>) -> impl Iterator<Item = (EntityId, Vector)> {
-    let place = |(id, [x, y, z]): Place| (EntityId(id), Vector { x, y, z });
+pub(crate) fn places(
+    characters: Vec<CharacterPosition>,
+) -> impl Iterator<Item = (EntityId, Vector)> {
+    let place = |(id, [x, y, z]): CharacterPosition| (EntityId(id), Vector { x, y, z });
     characters.into_iter().map(place)
 }
 

@@ -7,7 +7,7 @@ use lagometer_remote::Session;
 use lagometer_units::Time;
 use lagometer_world::{Loss, Note, Outcome, ProcessStats, Scenario, Server, Shard, Share, Truth};
 
-use crate::messages::{Place, places};
+use crate::messages::{CharacterPosition, places};
 
 /// From a worker's leaving to the first attempt to have another in its place:
 /// the gateway must have seen that its servers' connections are gone.
@@ -24,7 +24,7 @@ const WITH_ITS_PROCESS: &str = "the process that played it is gone";
 pub(crate) struct WorkerSlot {
     pub(crate) shard: Shard,
     pub(crate) worker_session: Option<Session>,
-    stage: Stage,
+    state: WorkerState,
     /// It took another's place while the world was being played.
     is_late: bool,
     notes: VecDeque<Note>,
@@ -51,7 +51,7 @@ pub(crate) struct WorkerSlot {
 
 /// The state of the worker assigned to a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Stage {
+enum WorkerState {
     /// It has its task, or nobody is there.
     Coming,
     /// Its clock is known, and it waits for the start.
@@ -75,7 +75,7 @@ impl WorkerSlot {
         Self {
             shard,
             worker_session: None,
-            stage: Stage::Coming,
+            state: WorkerState::Coming,
             is_late: false,
             notes: VecDeque::new(),
             last_note: None,
@@ -99,17 +99,17 @@ impl WorkerSlot {
 
     /// Its clock is known.
     pub(crate) fn be_ready(&mut self) {
-        self.stage = Stage::Ready;
+        self.state = WorkerState::Ready;
     }
 
     /// Whether its clock is known, so that it can begin.
     pub(crate) fn is_ready(&self) -> bool {
-        self.stage >= Stage::Ready
+        self.state >= WorkerState::Ready
     }
 
     /// Whether it plays.
     pub(crate) fn is_open(&self) -> bool {
-        self.stage == Stage::Open
+        self.state == WorkerState::Open
     }
 
     /// Whether it took another's place and does not play yet.
@@ -127,7 +127,7 @@ impl WorkerSlot {
     /// Its worker has left. What its notes reported stays.
     pub(crate) fn leave(&mut self) {
         self.worker_session = None;
-        self.stage = Stage::Coming;
+        self.state = WorkerState::Coming;
         self.last_note = None;
         self.connected = 0;
         self.received.clear();
@@ -182,7 +182,7 @@ impl WorkerSlot {
 
     /// It plays. Whether it was missed.
     pub(crate) fn open(&mut self) -> bool {
-        self.stage = Stage::Open;
+        self.state = WorkerState::Open;
         self.gone.take().is_some()
     }
 
@@ -242,7 +242,7 @@ impl WorkerSlot {
     }
 
     /// Takes where some of its servers' characters are.
-    pub(crate) fn stand(&mut self, characters: Vec<Place>, is_all: bool) {
+    pub(crate) fn stand(&mut self, characters: Vec<CharacterPosition>, is_all: bool) {
         self.received.extend(places(characters));
         if is_all {
             self.stands = Some(std::mem::take(&mut self.received));

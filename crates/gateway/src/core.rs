@@ -117,6 +117,6 @@ pub use ids::{ChannelId, ConnId, ConnKey, GroupId, Peer, SideId, household};
 pub use settings::{
     Acl, AclLevel, AntiDdos, AuthPolicy, Budgets, ChannelSettings, ChannelTypeSettings,
     ChannelTypes, ClientRights, ConnNumbers, ConnectionSettings, Fsm, FsmState, Grid, LoginBudget,
-    LoginLimits, PeerBudgets, Place, RecordingLimits, Recovery, SettingsError, SlowReaders,
+    LoginLimits, PeerBudgets, Position, RecordingLimits, Recovery, SettingsError, SlowReaders,
     channel_type_name, openings,
 };

@@ -14,7 +14,7 @@ use crate::pool::Pool;
 
 /// A segment received, or the place of one that is missing.
 #[derive(Debug, Default)]
-struct Place {
+struct Slot {
     payload: Vec<u8>,
     fragment: u8,
     present: bool,
@@ -46,7 +46,7 @@ impl Arrival {
 #[derive(Debug)]
 pub(crate) struct Receiver {
     /// From the first segment that the application has not taken.
-    ring: VecDeque<Place>,
+    ring: VecDeque<Slot>,
     /// How many at the front are in order and handed to the application.
     ready: usize,
     /// How many at the front are in order; more than `ready` only while the
@@ -94,12 +94,12 @@ impl Receiver {
             return;
         }
         let index = self.ready + offset as usize;
-        if self.ring.get(index).is_none_or(|place| !place.present) {
+        if self.ring.get(index).is_none_or(|slot| !slot.present) {
             let mut buffer = pool.take(payload.len());
             buffer.extend_from_slice(payload);
             self.waiting_bytes += buffer.len();
             self.buffer_bytes += buffer.capacity();
-            let place = Place {
+            let slot = Slot {
                 payload: buffer,
                 fragment,
                 present: true,
@@ -107,12 +107,12 @@ impl Receiver {
                 in_order: now,
             };
             if index < self.ring.len() {
-                self.ring[index] = place;
+                self.ring[index] = slot;
             } else {
                 if index > self.ring.len() {
-                    self.ring.resize_with(index, Place::default);
+                    self.ring.resize_with(index, Slot::default);
                 }
-                self.ring.push_back(place);
+                self.ring.push_back(slot);
             }
             if index == self.contiguous {
                 self.extend_order(now);
@@ -134,13 +134,13 @@ impl Receiver {
         self.buffer_bytes -= first.payload.capacity();
         pool.give(std::mem::replace(message, first.payload));
         if fragments > 1 {
-            for place in self.ring.drain(..fragments - 1) {
-                self.waiting_bytes -= place.payload.len();
-                self.buffer_bytes -= place.payload.capacity();
-                arrival.arrived = arrival.arrived.max(place.arrived);
-                arrival.in_order = arrival.in_order.max(place.in_order);
-                message.extend_from_slice(&place.payload);
-                pool.give(place.payload);
+            for slot in self.ring.drain(..fragments - 1) {
+                self.waiting_bytes -= slot.payload.len();
+                self.buffer_bytes -= slot.payload.capacity();
+                arrival.arrived = arrival.arrived.max(slot.arrived);
+                arrival.in_order = arrival.in_order.max(slot.in_order);
+                message.extend_from_slice(&slot.payload);
+                pool.give(slot.payload);
             }
         }
         self.ready -= fragments;
@@ -157,7 +157,7 @@ impl Receiver {
 
     /// Bytes of memory that they take.
     pub(crate) fn held_bytes(&self) -> usize {
-        self.buffer_bytes + self.ring.capacity() * size_of::<Place>()
+        self.buffer_bytes + self.ring.capacity() * size_of::<Slot>()
     }
 
     pub(crate) const fn set_window(&mut self, window: u32) {
@@ -168,7 +168,7 @@ impl Receiver {
     pub(crate) fn peek_bytes(&self) -> Option<usize> {
         let fragments = self.next_message()?;
         let lengths = self.ring.iter().take(fragments);
-        Some(lengths.map(|place| place.payload.len()).sum())
+        Some(lengths.map(|slot| slot.payload.len()).sum())
     }
 
     /// Whether as many segments wait for the application as the window holds.
@@ -198,17 +198,17 @@ impl Receiver {
             return None;
         }
         let mut here = self.ring.iter().take(self.ready);
-        let last = here.position(|place| place.fragment == 0);
+        let last = here.position(|slot| slot.fragment == 0);
         Some(last.map_or(self.ready, |index| index + 1))
     }
 
     /// The place after those contiguous has been filled at `now`.
     fn extend_order(&mut self, now: Time) {
-        while let Some(place) = self.ring.get_mut(self.contiguous) {
-            if !place.present {
+        while let Some(slot) = self.ring.get_mut(self.contiguous) {
+            if !slot.present {
                 break;
             }
-            place.in_order = now;
+            slot.in_order = now;
             self.contiguous += 1;
         }
     }

@@ -19,10 +19,10 @@
 //!
 //! Either way times are moved so that the first message is at zero.
 
+mod address_pattern;
 mod capture;
 mod log;
 mod packet;
-mod place;
 
 use std::fmt;
 use std::time::Duration;
@@ -30,7 +30,7 @@ use std::time::Duration;
 use lagometer_link::Direction;
 use thiserror::Error;
 
-pub use place::{BadPlace, Place};
+pub use address_pattern::{AddressPattern, BadAddressPattern};
 
 /// The most messages that a file may have, both ways: what a record of each takes fits
 /// memory many times over.
@@ -71,9 +71,9 @@ pub struct Origin {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
     /// The client's address, port or both.
-    pub client: Option<Place>,
+    pub client: Option<AddressPattern>,
     /// The server's.
-    pub server: Option<Place>,
+    pub server: Option<AddressPattern>,
 }
 
 /// Why a file is no traffic that can be played.

@@ -20,7 +20,7 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 /// The world played on a gateway with a dozen players for so long, not started
 /// yet.
 fn world(scenario: &str, gateway: &Gateway, duration: &str) -> Command {
-    let [servers, clients, _] = gateway.place.addresses;
+    let [servers, clients, _] = gateway.installation.addresses;
     let mut command = Command::new(env!("CARGO_BIN_EXE_lagometer"));
     command
         .args(["world", scenario, "--players", "12", "--join-every", "5ms"])
@@ -64,7 +64,7 @@ fn left_on(gateway: &Gateway) -> [u64; 2] {
 
 /// What the gateway's metrics say of one type of something.
 fn gauge(gateway: &Gateway, name: &str, kind: &str) -> u64 {
-    let [_, _, web] = gateway.place.addresses;
+    let [_, _, web] = gateway.installation.addresses;
     let text = scrape::fetch(web).unwrap();
     let label = format!("type=\"{kind}\"");
     let found = scrape::samples(&text, name).find(|(labels, _)| *labels == label);

@@ -10,12 +10,12 @@ use serde_json::Value;
 use small_world::SMALL_WORLD;
 
 /// A scenario of its own in a folder that is gone afterwards.
-struct Place {
+struct ScenarioFolder {
     folder: tempfile::TempDir,
     scenario: String,
 }
 
-impl Place {
+impl ScenarioFolder {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("small.toml");
@@ -58,10 +58,10 @@ fn asked(document: &Value) -> Vec<u64> {
 
 #[test]
 fn each_number_of_players_has_its_row_and_its_mark() {
-    let place = Place::new();
-    let page = place.file("page.html");
+    let folder = ScenarioFolder::new();
+    let page = folder.file("page.html");
     let arguments = ["--players", "8,4", "--html", &page];
-    let (output, document) = place.play(&arguments, "found.json");
+    let (output, document) = folder.play(&arguments, "found.json");
     // From few to many, each on a gateway of its own.
     assert_eq!(asked(&document), [4, 8]);
     assert_eq!(document["experiment"]["players"], serde_json::json!([4, 8]));
@@ -82,19 +82,19 @@ fn each_number_of_players_has_its_row_and_its_mark() {
 /// The same two in virtual time, and set beside themselves.
 #[test]
 fn two_curves_are_compared_number_by_number() {
-    let place = Place::new();
+    let folder = ScenarioFolder::new();
     let one = ["--players", "2,4", "--testbed", "sim", "--no-html"];
     let other = ["--players", "4,8", "--testbed", "sim", "--no-html"];
-    let (_, document) = place.play(&one, "one.json");
+    let (_, document) = folder.play(&one, "one.json");
     assert_eq!(asked(&document), [2, 4]);
     let verdict = document["verdict"].as_str().unwrap();
     assert!(
         verdict.starts_with("It does not saturate up to 4"),
         "{verdict}"
     );
-    place.play(&other, "other.json");
-    let page = place.file("pair.html");
-    let (before, after) = (place.file("one.json"), place.file("other.json"));
+    folder.play(&other, "other.json");
+    let page = folder.file("pair.html");
+    let (before, after) = (folder.file("one.json"), folder.file("other.json"));
     let output = lagometer(&["compare", &before, &after, "--html", &page]);
     let table = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{output:?}");

@@ -26,7 +26,7 @@ impl Gateway {
     fn replace(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
-        self.child = self.place.start();
+        self.child = self.installation.start();
     }
 }
 
@@ -89,7 +89,7 @@ fn is_whole(world: &Value) {
 #[test]
 fn players_come_back_to_a_gateway_that_was_killed() {
     let mut gateway = Gateway::start(&["--scr"], "");
-    let [servers, clients, _] = gateway.place.addresses;
+    let [servers, clients, _] = gateway.installation.addresses;
     let document = play(clients, servers, || gateway.replace());
     let world = &document["world"];
     is_whole(world);
@@ -101,7 +101,7 @@ fn players_come_back_to_a_gateway_that_was_killed() {
 #[test]
 fn a_server_that_was_cut_off_goes_on_where_it_was() {
     let gateway = Gateway::start(&["--scr"], "");
-    let [servers, clients, _] = gateway.place.addresses;
+    let [servers, clients, _] = gateway.installation.addresses;
     let path = GatewayPath::to(servers);
     // The master is first; the fifth of the others has the middle.
     let document = play(clients, path.address, || path.cut(5));
@@ -122,7 +122,7 @@ fn a_lone_server_that_was_cut_off_gets_its_players_back() {
     let played = cases.map(|(scenario, flags)| {
         std::thread::spawn(move || {
             let gateway = Gateway::start(flags, "");
-            let [servers, clients, _] = gateway.place.addresses;
+            let [servers, clients, _] = gateway.installation.addresses;
             let path = GatewayPath::to(servers);
             let asked = [scenario, "--workers", "2", "--for", "4s"];
             play_one(&asked, clients, path.address, || path.cut(0))
@@ -141,7 +141,7 @@ fn a_lone_server_that_was_cut_off_gets_its_players_back() {
 #[test]
 fn all_processes_come_back_to_a_gateway_that_was_killed() {
     let mut gateway = Gateway::start(&["--scr"], "");
-    let [servers, clients, _] = gateway.place.addresses;
+    let [servers, clients, _] = gateway.installation.addresses;
     let asked = ["lod", "--workers", "2", "--for", "5s"];
     let document = play_one(&asked, clients, servers, || gateway.replace());
     let world = &document["world"];
@@ -167,7 +167,7 @@ fn a_player_that_never_reads_harms_nobody_else() {
     // What few players are sent in seconds is to be too much already.
     let settings = "[slow_readers]\nresume_at = \"4 KiB\"\nmerge_from = \"16 KiB\"\n";
     let gateway = Gateway::start(&[], settings);
-    let [servers, clients, web] = gateway.place.addresses;
+    let [servers, clients, web] = gateway.installation.addresses;
     let mut silent = None;
     let document = play_one(&["single", "--for", "6s"], clients, servers, || {
         silent = Some(subscribe_and_never_read(clients));

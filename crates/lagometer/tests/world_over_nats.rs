@@ -56,7 +56,7 @@ const PLAYED: [&str; 9] = [
 /// `on_line` line by line.
 fn play(nats: &NatsServer, each: &str, mut on_line: impl FnMut(&str)) -> (Value, String) {
     let gateway = Gateway::start(&[], "");
-    let [servers, clients, _] = gateway.place.addresses.map(|it| it.to_string());
+    let [servers, clients, _] = gateway.installation.addresses.map(|it| it.to_string());
     let mut coordinator = world(&PLAYED)
         .args(["-", "--for", each, "--workers", "2", "--nats", &nats.url])
         .args(["--gateway", &clients, "--servers", &servers])

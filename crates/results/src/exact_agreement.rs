@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use lagometer_stats::place;
+use lagometer_stats::position;
 
 use crate::message_agreement::MessageAgreement;
 use crate::record::MessageRecord;
@@ -43,7 +43,7 @@ impl ExactFigures {
         ended.sort_unstable();
         let at = |rank: u64| ended[rank as usize - 1].as_secs_f64() * 1e3;
         let quantiles_ms =
-            PER_MILLE.map(|per_mille| place(per_mille, ended.len() as u64, never).value(at));
+            PER_MILLE.map(|per_mille| position(per_mille, ended.len() as u64, never).value(at));
         let within = ended.partition_point(|rtt| *rtt <= WITHIN);
         let all = ended.len() as u64 + never;
         Self {

@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lagometer_stats::{in_millis, nanos, place};
+use lagometer_stats::{in_millis, nanos, position};
 use lagometer_units::Time;
 
 use crate::document::{CensoredQuantiles, Game, Milliseconds, Population, Quantiles};
@@ -382,8 +382,8 @@ fn rollbacks(
     frames.sort_unstable();
     let (came, inputs) = (frames.len() as u64, all.len() as u64);
     let at = |per_mille| {
-        let place = place(per_mille, came, inputs - came);
-        let value = place.value(|rank| frames[rank as usize - 1] as f64);
+        let position = position(per_mille, came, inputs - came);
+        let value = position.value(|rank| frames[rank as usize - 1] as f64);
         value.filter(|value| value.is_finite())
     };
     let sum: u64 = frames.iter().sum();

@@ -1,7 +1,7 @@
 //! Quantiles as the document has them, of what was recorded: in milliseconds, and
 //! censored where some samples never end.
 
-use lagometer_stats::{Distribution, at_rank, in_millis, nanos, place};
+use lagometer_stats::{Distribution, at_rank, in_millis, nanos, position};
 
 use crate::document::{CensoredQuantiles, Population, Quantiles};
 
@@ -57,7 +57,7 @@ impl CensoredQuantiles {
     pub fn of_sorted_nanos(of: Population, sorted: &[u64], never: u64) -> Self {
         let ended = sorted.len() as u64;
         let at = |per_mille| {
-            place(per_mille, ended, never)
+            position(per_mille, ended, never)
                 .value(|rank| in_millis(sorted[rank as usize - 1]))
                 .filter(|value| value.is_finite())
         };

@@ -21,7 +21,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lagometer_stats::{SortedSamples, in_millis, nanos, place};
+use lagometer_stats::{SortedSamples, in_millis, nanos, position};
 use lagometer_units::SplitMix64;
 
 use crate::document::{ResampleUnit, Resamples, SeedCost};
@@ -309,8 +309,8 @@ impl Units {
             (Metric::Within(limit_ms), share(within, intended))
         }));
         figures.extend(QUANTILES.into_iter().filter_map(|statistic| {
-            let place = place(statistic.per_mille()?, delivered, lost);
-            let rtt_ms = place.value(|rank| in_millis(counted.at_rank(rank)));
+            let position = position(statistic.per_mille()?, delivered, lost);
+            let rtt_ms = position.value(|rank| in_millis(counted.at_rank(rank)));
             Some((Metric::Rtt(statistic), rtt_ms.unwrap_or(f64::INFINITY)))
         }));
         figures.extend(self.game.iter().flat_map(|game| game.figures(drawn)));

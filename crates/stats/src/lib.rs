@@ -1,7 +1,7 @@
 //! The mathematics of measurement: what is computed of numbers, whatever they are of.
 //!
 //! - [`Distribution`]: durations without a ceiling, merged exactly
-//! - [`Quantile`], [`place_of`], [`place`]: quantiles, of samples some of which never end
+//! - [`Quantile`], [`position_of`], [`position`]: quantiles, of samples some of which never end
 //! - [`SortedSamples`]: quantiles of resamples, without sorting each
 //! - [`student`]: Student's t-distribution, and Holm's procedure for many tests at once
 //! - [`equivalence()`]: two one-sided tests, whether two things are the same
@@ -23,6 +23,8 @@ pub use equivalence::{
     equivalence,
 };
 pub use fairness::jain_index;
-pub use quantiles::{Place, Quantile, at_rank, in_millis, nanos, nearest_rank, place, place_of};
+pub use quantiles::{
+    Quantile, QuantilePosition, at_rank, in_millis, nanos, nearest_rank, position, position_of,
+};
 pub use sorted::{Counted, SortedSamples};
 pub use student::{holm, unsure};

@@ -2,10 +2,10 @@
 //!
 //! A message that is lost is infinitely late. Its place is therefore behind
 //! every delay that was measured, and a quantile that lies there has no value:
-//! it is censored. [`place_of`] decides that for tables, spreads, resamples,
+//! it is censored. [`position_of`] decides that for tables, spreads, resamples,
 //! comparisons and the page alike; what they differ in is only where they look
 //! up the delay of a rank, and whether they say which quantile in thousandths
-//! ([`place`]) or, as curves do, in nines.
+//! ([`position`]) or, as curves do, in nines.
 
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ impl Quantile {
 
 /// Where a quantile lies among samples of which some never end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum QuantilePosition {
     /// There are no samples at all.
     Nowhere,
     /// At this rank, counted from 1, among those that ended, in ascending
@@ -68,22 +68,22 @@ pub enum Place {
 /// sample, 1000 the largest) lies among `ended` samples that have a value and
 /// `never` that are infinite.
 #[must_use]
-pub fn place(per_mille: u32, ended: u64, never: u64) -> Place {
-    place_of(Quantile::per_mille(per_mille), ended, never)
+pub fn position(per_mille: u32, ended: u64, never: u64) -> QuantilePosition {
+    position_of(Quantile::per_mille(per_mille), ended, never)
 }
 
 /// Where `quantile` lies among `ended` samples that have a value and `never` that are
 /// infinite.
 #[must_use]
-pub fn place_of(quantile: Quantile, ended: u64, never: u64) -> Place {
+pub fn position_of(quantile: Quantile, ended: u64, never: u64) -> QuantilePosition {
     match quantile.rank(ended.saturating_add(never)) {
-        0 => Place::Nowhere,
-        rank if rank <= ended => Place::Rank(rank),
-        _ => Place::Never,
+        0 => QuantilePosition::Nowhere,
+        rank if rank <= ended => QuantilePosition::Rank(rank),
+        _ => QuantilePosition::Never,
     }
 }
 
-impl Place {
+impl QuantilePosition {
     /// The quantile's value, with infinity where it never ends; `None` where
     /// there are no samples. `at` gives the value of a rank.
     pub fn value(self, at: impl FnOnce(u64) -> f64) -> Option<f64> {
@@ -171,11 +171,14 @@ mod tests {
 
     #[test]
     fn of_a_hundred_with_one_lost_only_what_is_beyond_p99_is_lost() {
-        assert_eq!(place(990, 99, 1), Place::Rank(99));
-        assert_eq!(place(999, 99, 1), Place::Never);
-        assert_eq!(place(0, 0, 3), Place::Never);
-        assert_eq!(place(500, 0, 0), Place::Nowhere);
-        assert_eq!(place(1000, u64::MAX, u64::MAX), Place::Rank(u64::MAX));
+        assert_eq!(position(990, 99, 1), QuantilePosition::Rank(99));
+        assert_eq!(position(999, 99, 1), QuantilePosition::Never);
+        assert_eq!(position(0, 0, 3), QuantilePosition::Never);
+        assert_eq!(position(500, 0, 0), QuantilePosition::Nowhere);
+        assert_eq!(
+            position(1000, u64::MAX, u64::MAX),
+            QuantilePosition::Rank(u64::MAX)
+        );
     }
 
     proptest! {
@@ -192,7 +195,7 @@ mod tests {
             all.extend((0..never).map(|_| f64::INFINITY));
             let rank = (all.len() as u64 * u64::from(per_mille)).div_ceil(1000).max(1);
             let wanted = all.get(rank as usize - 1).copied();
-            let found = place(per_mille, ended.len() as u64, never)
+            let found = position(per_mille, ended.len() as u64, never)
                 .value(|rank| ended[rank as usize - 1] as f64);
             prop_assert_eq!(found, wanted);
         }
@@ -206,7 +209,7 @@ mod tests {
         ) {
             ended.sort_unstable();
             let quantile = |ended: &[u64], never: u64| {
-                place(per_mille, ended.len() as u64, never)
+                position(per_mille, ended.len() as u64, never)
                     .value(|rank| ended[rank as usize - 1] as f64)
                     .unwrap_or(f64::NAN)
             };

@@ -92,9 +92,9 @@ impl Packet {
     }
 }
 
-/// What becomes of a packet that came out of order.
+/// How a packet that came out of order is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Storage {
     /// It has a place of its own; its memory is to be counted with
     /// [`Received::charge`].
     Own,
@@ -109,7 +109,7 @@ pub(crate) enum Place {
 pub(crate) struct Placed {
     /// Bytes that had been received before.
     pub(crate) duplicate: Option<SackBlock>,
-    pub(crate) place: Place,
+    pub(crate) storage: Storage,
 }
 
 /// What the bytes that became in order brought.
@@ -244,7 +244,7 @@ impl Received {
                 if !end.after(packet.end()) {
                     return Placed {
                         duplicate: Some(SackBlock { start: seq, end }),
-                        place: Place::None,
+                        storage: Storage::None,
                     };
                 }
                 let known = packet.end();
@@ -260,7 +260,7 @@ impl Received {
             } else if packet.takes(seq, payload, length, fin) {
                 return Placed {
                     duplicate,
-                    place: Place::Shared,
+                    storage: Storage::Shared,
                 };
             }
         }
@@ -274,7 +274,7 @@ impl Received {
         self.remove_covered(at + 1, end, &mut duplicate, reserve);
         Placed {
             duplicate,
-            place: Place::Own,
+            storage: Storage::Own,
         }
     }
 

@@ -9,10 +9,10 @@ use lagometer_stats::holm;
 use serde_json::Value;
 
 use crate::aim::{Aim, is_known};
+use crate::evaluator::Evaluator;
 use crate::lane::TunableLane;
 use crate::phrasing;
 use crate::search::Trial;
-use crate::stage::Stage;
 use crate::tuning::{Ask, FoundLane, HeldOut};
 
 /// The chance that any lane is said to have become better or worse although nothing changed.
@@ -20,14 +20,17 @@ const ERRING: f64 = 0.05;
 
 /// Builds the document from what each network's held-out seeds found.
 pub(crate) fn document(
-    stage: &Stage<'_>,
+    evaluator: &Evaluator<'_>,
     ask: &Ask<'_>,
     found: &[FoundLane],
     documents: Vec<Document>,
 ) -> Document {
     let searched = ask.searched(documents.len());
-    let whole: f64 = searched.iter().map(|&it| stage.networks[it].weight).sum();
-    let weight = |place: usize| stage.networks[place].weight / whole;
+    let whole: f64 = searched
+        .iter()
+        .map(|&it| evaluator.networks[it].weight)
+        .sum();
+    let weight = |place: usize| evaluator.networks[place].weight / whole;
     let judged: Vec<(f64, &Document)> = searched
         .iter()
         .map(|&place| (weight(place), &documents[place]))
@@ -36,14 +39,14 @@ pub(crate) fn document(
         .lanes
         .iter()
         .zip(found)
-        .map(|(lane, found)| tuned_lane(stage, ask, (lane, found), &judged, &documents))
+        .map(|(lane, found)| tuned_lane(evaluator, ask, (lane, found), &judged, &documents))
         .collect();
-    decide(stage.aim.goal(), ask.lanes, &judged, &mut lanes);
-    let seed_s = stage.networks[0].resolved.plan.duration.as_secs_f64();
+    decide(evaluator.aim.goal(), ask.lanes, &judged, &mut lanes);
+    let seed_s = evaluator.networks[0].resolved.plan.duration.as_secs_f64();
     let tune = Tune {
-        goal: stage.aim.goal().to_string(),
-        limits: stage.aim.limits().iter().map(phrasing::limit).collect(),
-        networks: stage
+        goal: evaluator.aim.goal().to_string(),
+        limits: evaluator.aim.limits().iter().map(phrasing::limit).collect(),
+        networks: evaluator
             .networks
             .iter()
             .enumerate()
@@ -57,11 +60,11 @@ pub(crate) fn document(
         held_out_seeds: ask.held_out_seeds.clone(),
         seed_s,
         candidates: lanes.iter().map(|lane| lane.candidates).sum(),
-        played_s: stage.memory.len() as f64 * seed_s,
+        played_s: evaluator.memory.len() as f64 * seed_s,
         lanes,
     };
-    let verdict = tune_verdict(stage.aim.goal(), &tune);
-    let mut document = together(stage, documents);
+    let verdict = tune_verdict(evaluator.aim.goal(), &tune);
+    let mut document = together(evaluator, documents);
     document.verdict = Some(verdict);
     document.tune = Some(tune);
     document
@@ -69,11 +72,15 @@ pub(crate) fn document(
 
 /// One document of all networks; where there are several, lanes are named with
 /// theirs.
-fn together(stage: &Stage<'_>, documents: Vec<Document>) -> Document {
+fn together(evaluator: &Evaluator<'_>, documents: Vec<Document>) -> Document {
     let is_one = documents.len() == 1;
-    let names: Vec<&str> = stage.networks.iter().map(|it| it.name.as_str()).collect();
+    let names: Vec<&str> = evaluator
+        .networks
+        .iter()
+        .map(|it| it.name.as_str())
+        .collect();
     let mut all: Option<Document> = None;
-    for (mut next, network) in documents.into_iter().zip(stage.networks) {
+    for (mut next, network) in documents.into_iter().zip(evaluator.networks) {
         if !is_one {
             let on_network = |lane: &str| format!("{lane} on {}", network.name);
             for lane in &mut next.lanes {
@@ -105,13 +112,13 @@ fn together(stage: &Stage<'_>, documents: Vec<Document>) -> Document {
 }
 
 fn tuned_lane(
-    stage: &Stage<'_>,
+    evaluator: &Evaluator<'_>,
     ask: &Ask<'_>,
     (lane, found): (&TunableLane, &FoundLane),
     judged: &[(f64, &Document)],
     documents: &[Document],
 ) -> TunedLane {
-    let aim = stage.aim;
+    let aim = evaluator.aim;
     let is_same = found.best.candidate == found.before.candidate;
     let [tuned, _] = lane.found_names();
     let name = if is_same {
@@ -150,7 +157,7 @@ fn tuned_lane(
         money_per_player_hour: hour(Metric::MoneyPerHour),
         currency: currency(judged),
         limits_kept: limits_kept(aim.limits(), &name, judged),
-        transfer: transfers(stage, ask, (lane, found), documents),
+        transfer: transfers(evaluator, ask, (lane, found), documents),
         sensitivity: sensitivities(lane, found),
         frontier: found.frontier.clone(),
     }
@@ -308,7 +315,7 @@ fn decide(
 }
 
 fn transfers(
-    stage: &Stage<'_>,
+    evaluator: &Evaluator<'_>,
     ask: &Ask<'_>,
     (lane, found): (&TunableLane, &FoundLane),
     documents: &[Document],
@@ -323,10 +330,10 @@ fn transfers(
         .transfer
         .iter()
         .map(|(network, candidate)| TuneTransfer {
-            network: stage.networks[*network].name.clone(),
+            network: evaluator.networks[*network].name.clone(),
             settings: Value::Object(lane.settings(candidate)),
             goal: held_out_figure(
-                stage.aim.goal(),
+                evaluator.aim.goal(),
                 [lane.name(), &name],
                 &[(1.0, &documents[*network])],
             ),

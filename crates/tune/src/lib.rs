@@ -5,7 +5,7 @@
 //! - [`search`]: successive halving over candidates that all play the same seeds.
 //! - [`sensitivity`]: what each setting does around the best.
 //! - [`frontier`]: of which candidates none is better in two ways at once.
-//! - [`Stage`]: has candidates played in the lab, and remembers what was played, so that
+//! - [`Evaluator`]: has candidates played in the lab, and remembers what was played, so that
 //!   a search that was interrupted goes on.
 //! - [`Runner`]: who plays them: [`Threads`] of this machine, or others.
 //! - [`tune()`]: all of it, and what was found held against play that the search never
@@ -15,6 +15,7 @@
 //! reads no clock and no file.
 
 mod aim;
+mod evaluator;
 mod findings;
 pub mod frontier;
 mod lane;
@@ -24,13 +25,12 @@ mod runner;
 pub mod search;
 pub mod sensitivity;
 mod space;
-mod stage;
 mod tuning;
 
 pub use aim::{Aim, BadAim};
+pub use evaluator::{Evaluator, Network};
 pub use lane::{BadLane, TunableLane};
 pub use memory::{BadMemory, Memory};
 pub use runner::{Runner, Setup, SinglePlay, Threads};
 pub use space::{Candidate, Space, Start};
-pub use stage::{Network, Stage};
 pub use tuning::{Ask, HeldOut, Stopped, planned_plays, tune};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lagometer_lab::{LaneRun, OwnLane, Resolved, RunOptions, RunnableLane, play};
 
-use crate::stage::Network;
+use crate::evaluator::Network;
 use crate::tuning::Stopped;
 
 /// Plays for each thread until what was found is handed back.

@@ -7,13 +7,13 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::aim::{Aim, ENDLESS_MS};
+use crate::evaluator::{Evaluator, LanePlay, setup};
 use crate::findings;
 use crate::frontier::{frontier, thinned};
 use crate::lane::TunableLane;
 use crate::search::{Extent, Play as _, Searched, Trial, careful_merit, most_plays, rungs, search};
 use crate::sensitivity::{LEVELS, Sensitivity, sensitivity, simplified};
 use crate::space::Candidate;
-use crate::stage::{LanePlay, Stage, setup};
 
 /// Play was asked to stop before the search was over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -111,30 +111,30 @@ fn probing(seeds: usize) -> usize {
 ///
 /// [`Stopped`] where play was to stop before all was done.
 pub fn tune(
-    stage: &mut Stage<'_>,
+    evaluator: &mut Evaluator<'_>,
     ask: &Ask<'_>,
     context: &dyn Fn() -> RunContext,
 ) -> Result<Document, Stopped> {
     let mut found = Vec::new();
     for lane in ask.lanes {
-        found.push(tune_lane(stage, ask, lane)?);
+        found.push(tune_lane(evaluator, ask, lane)?);
     }
     let mut documents = Vec::new();
-    for network in 0..stage.networks.len() {
-        documents.push(judge(stage, ask, &found, network, context)?);
+    for network in 0..evaluator.networks.len() {
+        documents.push(judge(evaluator, ask, &found, network, context)?);
     }
-    Ok(findings::document(stage, ask, &found, documents))
+    Ok(findings::document(evaluator, ask, &found, documents))
 }
 
 fn tune_lane(
-    stage: &mut Stage<'_>,
+    evaluator: &mut Evaluator<'_>,
     ask: &Ask<'_>,
     lane: &TunableLane,
 ) -> Result<FoundLane, Stopped> {
-    let (aim, space) = (stage.aim, lane.space());
-    let networks = ask.searched(stage.networks.len());
+    let (aim, space) = (evaluator.aim, lane.space());
+    let networks = ask.searched(evaluator.networks.len());
     let mut play = LanePlay {
-        stage,
+        evaluator,
         lane,
         networks: networks.clone(),
         seeds: &ask.search_seeds,
@@ -150,8 +150,8 @@ fn tune_lane(
     {
         best = before.clone();
     }
-    let frontier = frontier_of(play.stage, ask, lane, &networks, &searched)?;
-    let transfer = transfer(play.stage, ask, lane, &best.candidate)?;
+    let frontier = frontier_of(play.evaluator, ask, lane, &networks, &searched)?;
+    let transfer = transfer(play.evaluator, ask, lane, &best.candidate)?;
     Ok(FoundLane {
         before,
         best,
@@ -164,7 +164,7 @@ fn tune_lane(
 
 /// What searches found that did not play a network, for each such network.
 fn transfer(
-    stage: &mut Stage<'_>,
+    evaluator: &mut Evaluator<'_>,
     ask: &Ask<'_>,
     lane: &TunableLane,
     best: &Candidate,
@@ -174,10 +174,10 @@ fn transfer(
     }
     let mut found = Vec::new();
     if ask.held_out == HeldOut::Each {
-        let (aim, count) = (stage.aim, stage.networks.len());
+        let (aim, count) = (evaluator.aim, evaluator.networks.len());
         for held_out in 0..count {
             let mut play = LanePlay {
-                stage: &mut *stage,
+                evaluator: &mut *evaluator,
                 lane,
                 networks: (0..count).filter(|&it| it != held_out).collect(),
                 seeds: &ask.search_seeds,
@@ -193,7 +193,7 @@ fn transfer(
 /// Candidates of which none is better both by delay and by bytes: chosen by what the
 /// search played, shown as held-out seeds have them.
 fn frontier_of(
-    stage: &mut Stage<'_>,
+    evaluator: &mut Evaluator<'_>,
     ask: &Ask<'_>,
     lane: &TunableLane,
     networks: &[usize],
@@ -209,7 +209,7 @@ fn frontier_of(
     let points: Vec<(f64, f64)> = known.iter().map(|it| point(&it.mean(enough))).collect();
     let chosen = thinned(&frontier(&points), POINTS);
     let mut play = LanePlay {
-        stage,
+        evaluator,
         lane,
         networks: networks.to_vec(),
         seeds: &ask.held_out_seeds,
@@ -244,7 +244,7 @@ fn frontier_of(
 /// Plays every lane as it was and as it was found on one network, under the seeds
 /// that judge.
 fn judge(
-    stage: &mut Stage<'_>,
+    evaluator: &mut Evaluator<'_>,
     ask: &Ask<'_>,
     found: &[FoundLane],
     network: usize,
@@ -262,7 +262,7 @@ fn judge(
             named.push((transferred, candidate));
         }
         for (name, candidate) in named {
-            setups.extend(setup(stage.networks, network, lane, candidate, &name));
+            setups.extend(setup(evaluator.networks, network, lane, candidate, &name));
         }
     }
     let seeds = &ask.held_out_seeds;
@@ -273,7 +273,7 @@ fn judge(
             lanes: Vec::new(),
         })
         .collect();
-    for of_lane in stage.play_each(&setups, seeds)? {
+    for of_lane in evaluator.play_each(&setups, seeds)? {
         for (run, lane) in runs.iter_mut().zip(of_lane) {
             run.lanes.push(lane);
         }
@@ -281,7 +281,7 @@ fn judge(
     let resolved = Resolved {
         lanes: setups.into_iter().map(|setup| setup.lane).collect(),
         unrunnable: Vec::new(),
-        ..stage.networks[network].resolved.clone()
+        ..evaluator.networks[network].resolved.clone()
     };
     Ok(assemble(&resolved, seeds, runs, context()))
 }

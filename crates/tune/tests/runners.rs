@@ -11,7 +11,7 @@ use lagometer_results::{Document, Host};
 use lagometer_testbed::Testbed;
 use lagometer_tune::search::Extent;
 use lagometer_tune::{
-    Aim, Ask, HeldOut, Memory, Network, Runner, Setup, SinglePlay, Stage, Stopped, Threads,
+    Aim, Ask, Evaluator, HeldOut, Memory, Network, Runner, Setup, SinglePlay, Stopped, Threads,
     TunableLane, tune,
 };
 use lagometer_units::Span;
@@ -80,7 +80,7 @@ fn searched(networks: &[Network], runner: &mut dyn Runner) -> Result<(Document, 
         audit: None,
     };
     let mut memory = Memory::new(&json!("a search"));
-    let mut stage = Stage {
+    let mut evaluator = Evaluator {
         networks,
         aim: &aim,
         runner,
@@ -88,7 +88,7 @@ fn searched(networks: &[Network], runner: &mut dyn Runner) -> Result<(Document, 
         progress: &|_| (),
         keep: &mut |_| (),
     };
-    let document = tune(&mut stage, &ask, &context)?;
+    let document = tune(&mut evaluator, &ask, &context)?;
     Ok((document, memory.len()))
 }
 

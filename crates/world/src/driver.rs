@@ -12,6 +12,6 @@ pub(crate) mod player_link;
 pub(crate) mod player_transport;
 #[cfg(target_os = "linux")]
 pub mod real;
+pub(crate) mod running_world;
 pub(crate) mod shard;
-pub(crate) mod stage;
 pub mod virtual_time;

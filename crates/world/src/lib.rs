@@ -37,8 +37,8 @@ pub use driver::capacity_search::CapacitySearch;
 pub use driver::coordination::{Coordination, Note, SingleProcess, Truth};
 pub use driver::player_link::{player_link, player_seed};
 pub use driver::player_transport::{PlayerTransport, UnknownTransport};
+pub use driver::running_world::{Peer, play_on, play_shard};
 pub use driver::shard::{Shard, Share};
-pub use driver::stage::{Peer, play_on, play_shard};
 #[cfg(target_os = "linux")]
 pub use driver::{emulated, real};
 pub use driver::{matrix, virtual_time};

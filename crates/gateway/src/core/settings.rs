@@ -11,7 +11,7 @@ mod openings;
 pub use budgets::{Budgets, PeerBudgets};
 pub use channel_types::{Acl, AclLevel, ChannelTypeSettings, ChannelTypes, channel_type_name};
 pub use fsm::{Fsm, FsmState};
-pub use grid::{Grid, Place};
+pub use grid::{Grid, Position};
 pub use json::SettingsError;
 pub use openings::openings;
 

@@ -48,7 +48,7 @@ pub(super) struct Listener {
     pub(super) address: Option<SocketAddr>,
     /// Nobody is accepted here until then.
     pub(super) rests_until: Option<Time>,
-    socket: Place,
+    socket: ListenerSocket,
     /// The file of a Unix socket, which goes with it.
     _file: Option<SocketFile>,
 }
@@ -65,7 +65,7 @@ impl Drop for SocketFile {
 }
 
 #[derive(Debug)]
-enum Place {
+enum ListenerSocket {
     /// Taken; nobody can come yet.
     Bound(Socket),
     Tcp(TcpListener),
@@ -85,7 +85,7 @@ impl Listener {
                 name: at.to_string(),
                 address: None,
                 rests_until: None,
-                socket: Place::Bound(system::bound_unix(path)?),
+                socket: ListenerSocket::Bound(system::bound_unix(path)?),
                 _file: Some(SocketFile(path.to_owned())),
             }]);
         };
@@ -121,7 +121,7 @@ impl Listener {
             name: address.to_string(),
             address: Some(address),
             rests_until: None,
-            socket: Place::Bound(socket),
+            socket: ListenerSocket::Bound(socket),
             _file: None,
         };
         Ok(sockets.into_iter().map(of).collect())
@@ -129,8 +129,8 @@ impl Listener {
 
     /// Lets connections come; nothing changes where they may already.
     pub(super) fn open(&mut self) -> io::Result<()> {
-        let socket = match std::mem::replace(&mut self.socket, Place::Gone) {
-            Place::Bound(socket) => socket,
+        let socket = match std::mem::replace(&mut self.socket, ListenerSocket::Gone) {
+            ListenerSocket::Bound(socket) => socket,
             other => {
                 self.socket = other;
                 return Ok(());
@@ -141,11 +141,11 @@ impl Listener {
                 let socket = UdpSocket::from(socket);
                 // What came before the place was open is nobody's.
                 while socket.recv_from(&mut [0; 1]).is_ok() {}
-                Place::Udp(socket)
+                ListenerSocket::Udp(socket)
             }
             _ => {
                 socket.listen(BACKLOG)?;
-                Place::Tcp(socket.into())
+                ListenerSocket::Tcp(socket.into())
             }
         };
         Ok(())
@@ -154,7 +154,7 @@ impl Listener {
     /// The listening socket, if it is open and TCP's.
     pub(super) fn tcp(&self) -> Option<&TcpListener> {
         match &self.socket {
-            Place::Tcp(listener) => Some(listener),
+            ListenerSocket::Tcp(listener) => Some(listener),
             _ => None,
         }
     }
@@ -165,8 +165,8 @@ impl Listener {
             Wire::KcpTuned => StreamProfile::Tuned,
             _ => StreamProfile::KcpGo,
         };
-        match std::mem::replace(&mut self.socket, Place::Gone) {
-            Place::Udp(socket) => Some((socket, profile)),
+        match std::mem::replace(&mut self.socket, ListenerSocket::Gone) {
+            ListenerSocket::Udp(socket) => Some((socket, profile)),
             other => {
                 self.socket = other;
                 None

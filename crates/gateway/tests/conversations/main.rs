@@ -18,9 +18,9 @@ mod play;
 mod reach;
 mod script;
 mod sentinels;
+mod settings;
 mod shrink;
 mod sockets;
-mod stage;
 mod tactics;
 
 use std::cell::Cell;

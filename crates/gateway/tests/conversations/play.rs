@@ -17,7 +17,7 @@ use super::hostile::NAMES;
 use super::peer::TestPeer;
 use super::script::{Act, Form, LAST, Script, SentFrame};
 use super::sentinels::{self, Sentinels};
-use super::stage::Stage;
+use super::settings::ConversationSettings;
 
 /// The well-behaved, by their place among the peers.
 const SERVER: usize = 0;
@@ -46,7 +46,7 @@ pub(crate) struct Outcome {
 /// A gateway and those who speak with it.
 pub(crate) struct Play<'s> {
     script: &'s Script,
-    stage: Stage,
+    settings: ConversationSettings,
     sides: Vec<ConnectionManager>,
     /// What stands still on the way from and to each side.
     held: Vec<[bool; 2]>,
@@ -85,11 +85,11 @@ pub(crate) fn body(data: &[u8]) {
 
 impl<'s> Play<'s> {
     pub(crate) fn new(script: &'s Script) -> Result<Self, String> {
-        let stage = script.stage.clone();
-        let sides = stage.sides;
+        let settings = script.settings.clone();
+        let sides = settings.sides;
         let side = || {
-            let mut side = ConnectionManager::new(stage.connections());
-            side.record_clients(stage.recording);
+            let mut side = ConnectionManager::new(settings.connections());
+            side.record_clients(settings.recording);
             side
         };
         let mut play = Self {
@@ -98,7 +98,7 @@ impl<'s> Play<'s> {
             held: vec![[false; 2]; sides],
             up: (0..sides).map(|_| VecDeque::new()).collect(),
             down: (0..sides).map(|_| VecDeque::new()).collect(),
-            channels: ChannelManager::new(stage.channels()),
+            channels: ChannelManager::new(settings.channels()),
             now: Time::ZERO,
             peers: Vec::new(),
             sentinels: Sentinels::default(),
@@ -106,7 +106,7 @@ impl<'s> Play<'s> {
             attackers: 0,
             congested_at: Time::ZERO,
             refusals: BTreeSet::new(),
-            stage,
+            settings,
         };
         play.bring_sentinels()?;
         Ok(play)
@@ -182,7 +182,7 @@ impl<'s> Play<'s> {
                 }
             }
             Act::Reload { tight, anti_ddos } => {
-                let other = self.stage.reloaded(*tight, *anti_ddos);
+                let other = self.settings.reloaded(*tight, *anti_ddos);
                 for side in &mut self.sides {
                     side.set_settings(other.connections());
                 }

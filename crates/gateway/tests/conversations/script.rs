@@ -9,7 +9,7 @@ use lagometer_protocol::{Compression, Compressor, FrameBuilder, HEADER_LEN, fram
 
 use super::choices::Choices;
 use super::hostile;
-use super::stage::Stage;
+use super::settings::ConversationSettings;
 use super::tactics;
 
 /// The most acts of a conversation.
@@ -86,22 +86,22 @@ pub(crate) enum Form {
 /// A whole conversation.
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
-    pub(crate) stage: Stage,
+    pub(crate) settings: ConversationSettings,
     pub(crate) acts: Vec<Act>,
 }
 
 impl Script {
     pub(crate) fn draw(choices: &mut Choices<'_>) -> Self {
-        let mut stage = Stage::draw(choices);
+        let mut settings = ConversationSettings::draw(choices);
         let count = 30 + choices.below(MAX_ACTS - 30);
         let mut acts = Vec::new();
         while acts.len() < count && !choices.are_over() {
-            acts.push(act(&stage, choices));
+            acts.push(act(&settings, choices));
         }
-        stage.small = choices.one_in(4);
+        settings.small = choices.one_in(4);
         let tactics = choices.below(MAX_TACTICS + 1);
         for _ in 0..tactics {
-            let woven = tactics::tactic(&stage, choices);
+            let woven = tactics::tactic(&settings, choices);
             let at = choices.below(acts.len() + 1);
             acts.splice(at..at, woven);
         }
@@ -111,15 +111,15 @@ impl Script {
             let at = choices.below(acts.len() + 1);
             acts.splice(at..at, woven);
         }
-        Self { stage, acts }
+        Self { settings, acts }
     }
 }
 
-fn act(stage: &Stage, choices: &mut Choices<'_>) -> Act {
+fn act(settings: &ConversationSettings, choices: &mut Choices<'_>) -> Act {
     let who = choices.below(12);
     match choices.below(42) {
         0..4 => Act::Come {
-            peer: if stage.hostile_servers && choices.one_in(2) {
+            peer: if settings.hostile_servers && choices.one_in(2) {
                 Peer::Server
             } else {
                 Peer::Client
@@ -137,7 +137,7 @@ fn act(stage: &Stage, choices: &mut Choices<'_>) -> Act {
             bytes: choices.pick(&[1, 5, 300, 5000]),
         },
         7 => Act::Hold {
-            side: choices.below(stage.sides),
+            side: choices.below(settings.sides),
             up: choices.one_in(2),
             holds: !choices.one_in(3),
         },
@@ -278,7 +278,7 @@ impl SentFrame {
 
 impl fmt::Display for Script {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(out, "{:?}", self.stage)?;
+        writeln!(out, "{:?}", self.settings)?;
         for (index, act) in self.acts.iter().enumerate() {
             let Act::Send { who, frames, piece } = act else {
                 writeln!(out, "{index:3} {act:?}")?;

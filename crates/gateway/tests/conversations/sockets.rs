@@ -292,13 +292,13 @@ fn login(name: &str) -> MessagePack {
 /// One conversation with a gateway of so many threads.
 fn lay_siege(seed: u64, threads: u16) {
     let mut script = Script::draw(&mut Choices::seeded(seed));
-    script.stage.hostile_servers = false;
+    script.settings.hostile_servers = false;
     let folder = tempfile::tempdir().unwrap();
     let machine = folder.path().join("clients.json");
     let states = r#"{ "States": [ { "Name": "INIT", "MsgTypeWhitelist": "1" },
         { "Name": "OPEN", "MsgTypeWhitelist": "3-8, 15-65535" } ] }"#;
     std::fs::write(&machine, states).unwrap();
-    let machine = if script.stage.clients_decide {
+    let machine = if script.settings.clients_decide {
         format!("state_machine = \"{}\"\n", machine.display())
     } else {
         String::new()
@@ -327,7 +327,7 @@ fn lay_siege(seed: u64, threads: u16) {
         server,
         readers,
         sentinels: Sentinels::default(),
-        alone: !script.stage.clients_decide,
+        alone: !script.settings.clients_decide,
         attackers: Vec::new(),
         came: 0,
         at: gateway.clients().to_vec(),

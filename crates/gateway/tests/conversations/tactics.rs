@@ -20,7 +20,7 @@ use super::choices::Choices;
 use super::hostile::NAMES;
 use super::script::{Act, Form, LAST, SentFrame};
 use super::sentinels::pack;
-use super::stage::Stage;
+use super::settings::ConversationSettings;
 
 /// As often as a frame holds it.
 const FULL: usize = 70_000;
@@ -29,13 +29,13 @@ const FULL: usize = 70_000;
 const ENTITIES: u32 = 0x8_1000;
 
 /// The acts of one tactic.
-pub(crate) fn tactic(stage: &Stage, choices: &mut Choices<'_>) -> Vec<Act> {
+pub(crate) fn tactic(settings: &ConversationSettings, choices: &mut Choices<'_>) -> Vec<Act> {
     let who = choices.below(12);
     match choices.below(13) {
         0 => access_to_and_fro(who, choices),
         1 => worlds::walk_together(who, choices),
-        2 if stage.hostile_servers => worlds::servers_that_come_back(choices),
-        3 if stage.hostile_servers => worlds::blocks_of_the_grid(choices),
+        2 if settings.hostile_servers => worlds::servers_that_come_back(choices),
+        3 if settings.hostile_servers => worlds::blocks_of_the_grid(choices),
         4 => maps_of_many_keys(who, choices),
         5 => data_within_data(who, choices),
         6 => groups_by_the_dozen(who, choices),

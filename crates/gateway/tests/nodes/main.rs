@@ -10,7 +10,7 @@ mod handovers;
 mod outcome;
 mod peers;
 mod random;
-mod stage;
+mod simulation;
 mod turns;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,7 +18,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use outcome::Outcome;
-use stage::Stage;
+use simulation::Simulation;
 
 /// So many schedules are played where nothing else is asked for.
 const SCHEDULES: u64 = 1000;
@@ -31,7 +31,7 @@ fn number(name: &str) -> Option<u64> {
 #[test]
 fn whatever_happens_to_nodes_every_player_sees_the_truth_in_the_end_and_nothing_twice() {
     if let Some(seed) = number("LAGOMETER_NODE_SEED") {
-        let outcome = Stage::new(seed, true).play();
+        let outcome = Simulation::new(seed, true).play();
         eprintln!("{outcome:#?}");
         return;
     }
@@ -47,7 +47,8 @@ fn whatever_happens_to_nodes_every_player_sees_the_truth_in_the_end_and_nothing_
                     if seed >= schedules || !failed.lock().unwrap().is_empty() {
                         return;
                     }
-                    let played = catch_unwind(AssertUnwindSafe(|| Stage::new(seed, false).play()));
+                    let played =
+                        catch_unwind(AssertUnwindSafe(|| Simulation::new(seed, false).play()));
                     match played {
                         Ok(outcome) => all.lock().unwrap().add(&outcome),
                         Err(_) => failed.lock().unwrap().push(seed),
@@ -83,7 +84,7 @@ fn a_planned_end_of_the_owner_loses_no_channel_and_no_update_and_hangs_nobody_up
     let one = number("LAGOMETER_NODE_SEED");
     let mut all = Outcome::default();
     for seed in one.map_or(0..schedules, |seed| seed..seed + 1) {
-        let played = catch_unwind(|| Stage::with_planned_ends(seed, one.is_some()).play());
+        let played = catch_unwind(|| Simulation::with_planned_ends(seed, one.is_some()).play());
         let outcome = played.unwrap_or_else(|_| panic!("schedule {seed} of planned ends"));
         let lost = (outcome.reconnections, outcome.routes_lost, outcome.missed);
         assert_eq!(lost, (0, 0, 0), "schedule {seed}: {outcome:?}");
@@ -104,8 +105,8 @@ fn play_deaths(followed: bool, check: impl Fn(u64, &Outcome)) -> Outcome {
     let one = number("LAGOMETER_NODE_SEED");
     let mut all = Outcome::default();
     for seed in one.map_or(0..schedules, |seed| seed..seed + 1) {
-        let stage = || Stage::with_deaths(seed, followed, one.is_some()).play();
-        let outcome = catch_unwind(stage).unwrap_or_else(|_| panic!("schedule {seed} of deaths"));
+        let play = || Simulation::with_deaths(seed, followed, one.is_some()).play();
+        let outcome = catch_unwind(play).unwrap_or_else(|_| panic!("schedule {seed} of deaths"));
         check(seed, &outcome);
         all.add(&outcome);
     }
@@ -142,14 +143,14 @@ fn an_owner_that_dies_at_any_time_is_gone_on_with_or_lost_and_nobody_sees_anythi
 #[test]
 fn a_schedule_is_the_same_each_time() {
     for seed in [1, 77] {
-        let play = || Stage::new(seed, false).play();
+        let play = || Simulation::new(seed, false).play();
         assert_eq!(play(), play());
     }
 }
 
 #[test]
 fn without_faults_nobody_is_asked_to_connect_again() {
-    let outcome = Stage::without_faults(5).play();
+    let outcome = Simulation::without_faults(5).play();
     assert_eq!((outcome.reconnections, outcome.routes_lost), (0, 0));
     assert_eq!((outcome.takeovers, outcome.windows_left_out), (1, 0));
 }

@@ -4,7 +4,7 @@ use lagometer_gateway::core::Peer;
 use lagometer_gateway::nodes::Standing;
 
 use crate::faults;
-use crate::stage::{Part, QUIET, RECOVERY, Stage};
+use crate::simulation::{Part, QUIET, RECOVERY, Simulation};
 
 /// What a schedule came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,15 +61,15 @@ impl Outcome {
     }
 }
 
-impl Stage {
+impl Simulation {
     /// What is not as it should be, if anything is not.
     pub(crate) fn what_is_wrong(&self) -> Option<String> {
         let mut owners = Vec::new();
-        for place in &self.places {
-            if let Some(Part::Channels(channels)) = &place.part
-                && let Standing::Owns(epoch) = channels.0.standing(self.local(place))
+        for slot in &self.slots {
+            if let Some(Part::Channels(channels)) = &slot.part
+                && let Standing::Owns(epoch) = channels.0.standing(self.local(slot))
             {
-                owners.push((epoch, place.id));
+                owners.push((epoch, slot.id));
             }
         }
         let &[(epoch, owner)] = &owners[..] else {
@@ -78,12 +78,12 @@ impl Stage {
         if self.owners.get(&epoch) != Some(&owner) {
             return Some(format!("epoch {epoch} was another node's"));
         }
-        for place in &self.places {
-            if let Some(Part::Edge(edge)) = &place.part
+        for slot in &self.slots {
+            if let Some(Part::Edge(edge)) = &slot.part
                 && (!edge.0.is_joined() || edge.0.epoch() != Some(epoch))
             {
                 let of = edge.0.epoch();
-                return Some(format!("edge {} is of epoch {of:?}, not {epoch}", place.id));
+                return Some(format!("edge {} is of epoch {of:?}, not {epoch}", slot.id));
             }
         }
         // A change is on its way for less than this.

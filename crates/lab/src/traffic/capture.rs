@@ -260,8 +260,8 @@ impl Found {
             conversation.0 += 1;
         }
         let is_meant = |client: SocketAddr, server: SocketAddr| {
-            choice.client.is_none_or(|place| place.is(client))
-                && choice.server.is_none_or(|place| place.is(server))
+            choice.client.is_none_or(|pattern| pattern.is(client))
+                && choice.server.is_none_or(|pattern| pattern.is(server))
         };
         let as_meant = conversations.iter().filter_map(|(&[one, other], &known)| {
             let (_, _, opened_by) = known;
@@ -277,7 +277,7 @@ impl Found {
         }
         let largest = conversations.iter().max_by_key(|(_, known)| known.0);
         let asked = [choice.client, choice.server]
-            .map(|place| place.map_or_else(|| "any".to_owned(), |place| place.to_string()));
+            .map(|pattern| pattern.map_or_else(|| "any".to_owned(), |pattern| pattern.to_string()));
         Err(BadTraffic::NotThere {
             asked: asked.join(" and "),
             largest: largest.map_or_else(String::new, |([one, other], known)| {

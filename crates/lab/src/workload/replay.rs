@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use super::scheduled::{Script, Way};
 use crate::plan::Plan;
-use crate::traffic::{BadTraffic, Choice, Place, Traffic};
+use crate::traffic::{AddressPattern, BadTraffic, Choice, Traffic};
 
 /// A recording played again, as an experiment says it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,10 +33,10 @@ pub struct Replay {
     pub file: String,
     /// The client's address, port or both, in a capture.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub client: Option<Place>,
+    pub client: Option<AddressPattern>,
     /// The server's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub server: Option<Place>,
+    pub server: Option<AddressPattern>,
     /// What comes after the recording's end.
     #[serde(default)]
     pub at_end: AtEnd,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use lagometer_lab::traffic::Place;
+use lagometer_lab::traffic::AddressPattern;
 use lagometer_units::Span;
 
 #[derive(Debug, Args)]
@@ -18,10 +18,10 @@ pub(crate) struct ImportArguments {
     /// Which side of the capture is the client: an address, as in `10.0.0.2:50123`, or a part
     /// of one; who sent first by default
     #[arg(long, value_name = "ADDRESS", requires = "traffic")]
-    pub(crate) client: Option<Place>,
+    pub(crate) client: Option<AddressPattern>,
     /// Which is the server, as in `:7777`
     #[arg(long, value_name = "ADDRESS", requires = "traffic")]
-    pub(crate) server: Option<Place>,
+    pub(crate) server: Option<AddressPattern>,
     /// From one message to the next in the logs
     #[arg(long, default_value = "50 ms", value_name = "TIME")]
     pub(crate) interval: Span,

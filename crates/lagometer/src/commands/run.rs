@@ -1,6 +1,6 @@
 //! `lagometer run`: an experiment, played and shown.
 
-mod place;
+mod prepared_testbed;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,7 +20,7 @@ use crate::cli::{RunArguments, kinds};
 use crate::failure::Failure;
 use crate::overwriting::Files;
 use crate::{interrupt, output};
-use place::Place;
+use prepared_testbed::PreparedTestbed;
 
 /// Plays an experiment and shows what was found.
 pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
         over_net::check_capture(&resolved, path)?;
     }
     let logs = qlog::begin(arguments.qlog.as_deref(), &mut resolved, &options, testbed)?;
-    let place = Place::prepare(arguments, testbed)?;
+    let prepared = PreparedTestbed::prepare(arguments, testbed)?;
     note_left_out(&resolved);
     let stop = interrupt::listen()?;
     let started = SystemTime::now();
@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     announce(&resolved, &options);
     let shown = Shown::start(arguments.live.live, &resolved, &options, testbed);
     let began = Instant::now();
-    let played = place.play(arguments, &ask, &resolved, &options, &shown, stop)?;
+    let played = prepared.play(arguments, &ask, &resolved, &options, &shown, stop)?;
     shown.finish();
     let logged = logs.map_or(Ok(()), |logs| logs.report(played.guest_logs));
     let took = began.elapsed();
@@ -82,7 +82,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<ExitCode, Failure> {
     if let Some(path) = played.path {
         path.report_in(&mut document);
     }
-    if let Some(kernel) = &place.kernel {
+    if let Some(kernel) = &prepared.kernel {
         in_guests::label(&mut document, kernel);
     }
     let shown = finish(arguments, &resolved, &document, baseline.as_ref());

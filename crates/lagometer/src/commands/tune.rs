@@ -17,7 +17,9 @@ use lagometer_lab::RunContext;
 use lagometer_report::lanes_to_paste;
 use lagometer_results::{Document, Warning};
 use lagometer_testbed::Testbed;
-use lagometer_tune::{Ask, Memory, Runner, Stage, Stopped, Threads, planned_plays, tune as search};
+use lagometer_tune::{
+    Ask, Evaluator, Memory, Runner, Stopped, Threads, planned_plays, tune as search,
+};
 
 use self::asked::Asked;
 use self::guests::Guests;
@@ -55,13 +57,13 @@ pub(crate) fn tune(arguments: &TuneArguments) -> Result<ExitCode, Failure> {
     let progress = Progress::new(each.saturating_mul(planned));
     let mut memory = keeper.memory();
     let found = {
-        let place = Place {
+        let environment = SearchEnvironment {
             arguments,
             kernel: kernel.as_ref(),
             progress: &|played| progress.played(played),
             stop,
         };
-        place.search(&asked, &ask, &mut memory, &mut |memory| keeper.keep(memory))
+        environment.search(&asked, &ask, &mut memory, &mut |memory| keeper.keep(memory))
     };
     progress.finish();
     let kept = keeper.finish(&memory);
@@ -95,7 +97,7 @@ fn announce(asked: &Asked, ask: &Ask<'_>, planned: u32) {
 }
 
 /// Where a search is played, and what becomes of what is played there.
-struct Place<'a> {
+struct SearchEnvironment<'a> {
     arguments: &'a TuneArguments,
     /// The kernel of guests; none in virtual time without one.
     kernel: Option<&'a Kernel>,
@@ -105,7 +107,7 @@ struct Place<'a> {
     stop: &'a AtomicBool,
 }
 
-impl Place<'_> {
+impl SearchEnvironment<'_> {
     /// Searches, on threads or in guests of this machine or on workers over NATS; `keep` is
     /// shown what was played after each play.
     fn search(
@@ -126,7 +128,7 @@ impl Place<'_> {
         };
         let (progress, stop) = (self.progress, self.stop);
         let mut search_with = |runner: &mut dyn Runner| {
-            let mut stage = Stage {
+            let mut evaluator = Evaluator {
                 networks: &asked.networks,
                 aim: &asked.aim,
                 runner,
@@ -134,7 +136,7 @@ impl Place<'_> {
                 progress,
                 keep,
             };
-            search(&mut stage, ask, &context)
+            search(&mut evaluator, ask, &context)
         };
         let at_once = self.arguments.jobs.map_or_else(processors, usize::from);
         if let Some(kernel) = self.kernel {

@@ -17,11 +17,11 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 /// A gateway in a process of its own. It ends with this.
 pub(crate) struct Gateway {
     pub(crate) child: Child,
-    pub(crate) place: Place,
+    pub(crate) installation: Installation,
 }
 
 /// Where a gateway is, and how it is started there.
-pub(crate) struct Place {
+pub(crate) struct Installation {
     /// For servers, for players, for metrics.
     pub(crate) addresses: [SocketAddr; 3],
     folder: tempfile::TempDir,
@@ -34,13 +34,16 @@ impl Gateway {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("grid.json"), GRID).unwrap();
         std::fs::write(folder.path().join("gateway.toml"), settings).unwrap();
-        let place = Place {
+        let installation = Installation {
             addresses: free_addresses(),
             folder,
             flags,
         };
-        let child = place.start();
-        Self { child, place }
+        let child = installation.start();
+        Self {
+            child,
+            installation,
+        }
     }
 }
 
@@ -51,8 +54,8 @@ impl Drop for Gateway {
     }
 }
 
-impl Place {
-    /// Starts a gateway here; the place is free.
+impl Installation {
+    /// Starts a gateway here; no other runs.
     pub(crate) fn start(&self) -> Child {
         let [servers, clients, web] = &self.addresses;
         let file = |name| self.folder.path().join(name);

@@ -3,7 +3,7 @@
 //! messages ends where its deliveries end instead of looking fast.
 
 use lagometer_results::Lane;
-use lagometer_stats::{Distribution, Place, Quantile, in_millis, nanos, place_of};
+use lagometer_stats::{Distribution, Quantile, QuantilePosition, in_millis, nanos, position_of};
 use unicode_width::UnicodeWidthStr;
 
 use super::markup::{coordinate, esc, per_cent};
@@ -50,7 +50,7 @@ pub(crate) fn curve(lane: &Lane, most_nines: f64) -> Curve {
             POINTS => Quantile::MAX,
             _ => Quantile::nines(nines),
         };
-        let Place::Rank(rank) = place_of(quantile, histogram.len(), never) else {
+        let QuantilePosition::Rank(rank) = position_of(quantile, histogram.len(), never) else {
             return Curve {
                 points,
                 ends_early: true,

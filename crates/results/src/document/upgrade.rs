@@ -5,7 +5,7 @@
 //! over all intended ones; what was kept by seed or draw does not, and is left
 //! out where a message was lost.
 
-use lagometer_stats::{Distribution, in_millis, nanos, place};
+use lagometer_stats::{Distribution, in_millis, nanos, position};
 
 use super::{CensoredQuantiles, Document, Lane, Population, Quantiles, SCHEMA};
 use crate::metric::Statistic;
@@ -60,8 +60,8 @@ fn over_all(lane: &Lane) -> CensoredQuantiles {
     let delivered = &lane.rtt_delivered_ms;
     let histogram = Distribution::from_base64(&lane.histogram).unwrap_or_default();
     let at = |statistic: Statistic| {
-        let place = place(statistic.per_mille()?, messages.delivered, messages.lost);
-        let value = place.value(|rank| match messages.lost {
+        let position = position(statistic.per_mille()?, messages.delivered, messages.lost);
+        let value = position.value(|rank| match messages.lost {
             0 => statistic.of(delivered),
             _ if rank == 1 => delivered.min,
             _ => in_millis(nanos(histogram.at_rank(rank))),

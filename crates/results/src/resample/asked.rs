@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use lagometer_stats::{SortedSamples, in_millis, nanos, place};
+use lagometer_stats::{SortedSamples, in_millis, nanos, position};
 
 use crate::game::{
     EventRecord, GameRecords, at_per_mille, behind, edges, freezes, input_ages, rolled_back, teeth,
@@ -75,8 +75,8 @@ impl AskedFigure {
                 let counted = samples.counted(drawn);
                 let lost = lost.iter().zip(drawn).map(|(lost, times)| lost * times);
                 let per_mille = self.metric.statistic()?.per_mille()?;
-                let place = place(per_mille, counted.len(), lost.sum());
-                place.value(|rank| counted.at_rank(rank) as f64 * self.in_its_unit())?
+                let position = position(per_mille, counted.len(), lost.sum());
+                position.value(|rank| counted.at_rank(rank) as f64 * self.in_its_unit())?
             }
             Kept::Age(edges) => {
                 let per_mille = self.metric.statistic()?.per_mille()?;

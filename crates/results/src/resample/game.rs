@@ -1,6 +1,6 @@
 //! What a game's view and events did in each unit of play, to be drawn anew.
 
-use lagometer_stats::{SortedSamples, in_millis, nanos, place};
+use lagometer_stats::{SortedSamples, in_millis, nanos, position};
 
 use crate::game::{GameRecords, Tooth, behind, delay_needed, edges, freezes, frozen, rolled_back};
 use crate::metric::{Metric, Statistic};
@@ -157,8 +157,8 @@ impl GameUnits {
         let counted = self.events.counted(drawn);
         let lost = times(&|unit| self.lost[unit]) as u64;
         figures.extend(QUANTILES.into_iter().filter_map(|statistic| {
-            let place = place(statistic.per_mille()?, counted.len(), lost);
-            let delay = place.value(|rank| in_millis(counted.at_rank(rank)))?;
+            let position = position(statistic.per_mille()?, counted.len(), lost);
+            let delay = position.value(|rank| in_millis(counted.at_rank(rank)))?;
             Some((Metric::Event(statistic), delay))
         }));
         figures

@@ -16,7 +16,7 @@ use crate::connection::{Counters, SocketConnection};
 /// One side of a lane over SRT.
 #[derive(Debug)]
 pub(super) struct SrtConnection {
-    stage: Stage,
+    state: ConnectionState,
     /// Kept while the connection lives: it answers a client again to whom its
     /// first answer was lost.
     listener: Option<Socket>,
@@ -27,7 +27,7 @@ pub(super) struct SrtConnection {
 }
 
 #[derive(Debug)]
-enum Stage {
+enum ConnectionState {
     Listening,
     Connecting(Socket),
     Open(Socket),
@@ -49,7 +49,7 @@ impl SrtConnection {
     pub(super) fn listen(settings: &Settings, remote: SocketAddr) -> io::Result<Self> {
         let socket = bound(settings, remote)?;
         socket.listen(1).map_err(|error| system(&error))?;
-        Ok(Self::new(Stage::Listening, Some(socket)))
+        Ok(Self::new(ConnectionState::Listening, Some(socket)))
     }
 
     /// Opens a connection from `local` to `remote`.
@@ -60,12 +60,12 @@ impl SrtConnection {
     ) -> io::Result<Self> {
         let socket = bound(settings, local)?;
         socket.connect(remote).map_err(|error| system(&error))?;
-        Ok(Self::new(Stage::Connecting(socket), None))
+        Ok(Self::new(ConnectionState::Connecting(socket), None))
     }
 
-    fn new(stage: Stage, listener: Option<Socket>) -> Self {
+    fn new(state: ConnectionState, listener: Option<Socket>) -> Self {
         Self {
-            stage,
+            state,
             listener,
             incoming: VecDeque::new(),
             buffer: vec![0; Socket::LARGEST_MESSAGE_BYTES].into_boxed_slice(),
@@ -75,25 +75,25 @@ impl SrtConnection {
 
     /// Goes on with the handshake; SRT's threads do the work.
     fn progress(&mut self) {
-        let stage = std::mem::replace(&mut self.stage, Stage::Closed(Closed::DeadLink));
-        self.stage = match (stage, &self.listener) {
-            (Stage::Listening, Some(listener)) => match listener.accept() {
-                Ok(accepted) => Stage::Open(accepted),
-                Err(error) if error.would_block() => Stage::Listening,
-                Err(error) => Stage::Closed(reason(&error)),
+        let state = std::mem::replace(&mut self.state, ConnectionState::Closed(Closed::DeadLink));
+        self.state = match (state, &self.listener) {
+            (ConnectionState::Listening, Some(listener)) => match listener.accept() {
+                Ok(accepted) => ConnectionState::Open(accepted),
+                Err(error) if error.would_block() => ConnectionState::Listening,
+                Err(error) => ConnectionState::Closed(reason(&error)),
             },
-            (Stage::Connecting(socket), _) => match socket.state() {
-                lagometer_native::srt::State::Connecting => Stage::Connecting(socket),
-                lagometer_native::srt::State::Connected => Stage::Open(socket),
-                _ => Stage::Closed(Closed::DeadLink),
+            (ConnectionState::Connecting(socket), _) => match socket.state() {
+                lagometer_native::srt::State::Connecting => ConnectionState::Connecting(socket),
+                lagometer_native::srt::State::Connected => ConnectionState::Open(socket),
+                _ => ConnectionState::Closed(Closed::DeadLink),
             },
-            (stage, _) => stage,
+            (state, _) => state,
         };
     }
 
     fn read_all(&mut self) {
         for _ in 0..READS_AT_ONCE {
-            let Stage::Open(socket) = &self.stage else {
+            let ConnectionState::Open(socket) = &self.state else {
                 return;
             };
             if self.incoming.len() >= INCOMING_AT_MOST {
@@ -109,7 +109,7 @@ impl SrtConnection {
 
     fn close(&mut self, why: Closed) {
         self.cpu = self.counters().library_cpu;
-        self.stage = Stage::Closed(why);
+        self.state = ConnectionState::Closed(why);
         self.listener = None;
     }
 }
@@ -124,7 +124,7 @@ impl Messenger for SrtConnection {
                 limit_bytes,
             });
         }
-        let Stage::Open(socket) = &self.stage else {
+        let ConnectionState::Open(socket) = &self.state else {
             return Err(Refused::NotOpen);
         };
         match socket.send_message(message) {
@@ -147,10 +147,10 @@ impl Messenger for SrtConnection {
     }
 
     fn state(&self) -> State {
-        match &self.stage {
-            Stage::Listening | Stage::Connecting(_) => State::Connecting,
-            Stage::Open(_) => State::Ready,
-            Stage::Closed(why) => State::Closed(why.clone()),
+        match &self.state {
+            ConnectionState::Listening | ConnectionState::Connecting(_) => State::Connecting,
+            ConnectionState::Open(_) => State::Ready,
+            ConnectionState::Closed(why) => State::Closed(why.clone()),
         }
     }
 }
@@ -171,7 +171,7 @@ impl SocketConnection for SrtConnection {
     }
 
     fn wait(&mut self, longest: Duration) {
-        let is_closed = matches!(self.stage, Stage::Closed(_));
+        let is_closed = matches!(self.state, ConnectionState::Closed(_));
         thread::sleep(if is_closed {
             longest
         } else {
@@ -180,10 +180,12 @@ impl SocketConnection for SrtConnection {
     }
 
     fn counters(&self) -> Counters {
-        let library_cpu = match &self.stage {
-            Stage::Listening => self.listener.as_ref().map_or(Duration::ZERO, Socket::cpu),
-            Stage::Connecting(socket) | Stage::Open(socket) => socket.cpu(),
-            Stage::Closed(_) => self.cpu,
+        let library_cpu = match &self.state {
+            ConnectionState::Listening => {
+                self.listener.as_ref().map_or(Duration::ZERO, Socket::cpu)
+            }
+            ConnectionState::Connecting(socket) | ConnectionState::Open(socket) => socket.cpu(),
+            ConnectionState::Closed(_) => self.cpu,
         };
         // The system calls are the library's, out of sight.
         Counters {

@@ -23,7 +23,7 @@ use crate::sleep;
 #[derive(Debug)]
 pub(super) struct TcpConnection {
     settings: Settings,
-    stage: Stage,
+    state: ConnectionState,
     /// What the kernel has had no room for yet, whole messages and the rest
     /// of one.
     outgoing: VecDeque<u8>,
@@ -34,7 +34,7 @@ pub(super) struct TcpConnection {
 }
 
 #[derive(Debug)]
-enum Stage {
+enum ConnectionState {
     Listening(TcpListener, IpAddr),
     Connecting(TcpStream),
     Open(TcpStream),
@@ -61,7 +61,10 @@ impl TcpConnection {
         // first acknowledgement on.
         set_congestion(&socket, &settings.congestion_control)?;
         rustix::net::listen(&socket, 1)?;
-        Ok(Self::new(settings, Stage::Listening(socket.into(), client)))
+        Ok(Self::new(
+            settings,
+            ConnectionState::Listening(socket.into(), client),
+        ))
     }
 
     /// Opens a connection from `local` to `remote`.
@@ -78,13 +81,13 @@ impl TcpConnection {
             Ok(()) | Err(Errno::INPROGRESS) => {}
             Err(error) => return Err(error.into()),
         }
-        Ok(Self::new(settings, Stage::Connecting(stream)))
+        Ok(Self::new(settings, ConnectionState::Connecting(stream)))
     }
 
-    fn new(settings: &Settings, stage: Stage) -> Self {
+    fn new(settings: &Settings, state: ConnectionState) -> Self {
         Self {
             settings: settings.clone(),
-            stage,
+            state,
             outgoing: VecDeque::new(),
             cutter: Cutter::new(settings.max_message.bytes() as usize),
             buffer: vec![0; BUFFER_BYTES].into_boxed_slice(),
@@ -95,27 +98,30 @@ impl TcpConnection {
 
     /// Goes on with the handshake; the kernel does the work.
     fn progress(&mut self) {
-        let stage = std::mem::replace(&mut self.stage, Stage::Closed(Closed::ByPeer));
+        let state = std::mem::replace(&mut self.state, ConnectionState::Closed(Closed::ByPeer));
         self.counters.system_calls += 1;
-        self.stage = match stage {
-            Stage::Listening(listener, client) => match accepted(&listener, client, &self.settings)
-            {
-                Ok(stream) => Stage::Open(stream),
-                Err(error) if is_passing(&error) => Stage::Listening(listener, client),
-                Err(error) => Stage::Closed(Closed::Failed(error.to_string())),
+        self.state = match state {
+            ConnectionState::Listening(listener, client) => {
+                match accepted(&listener, client, &self.settings) {
+                    Ok(stream) => ConnectionState::Open(stream),
+                    Err(error) if is_passing(&error) => {
+                        ConnectionState::Listening(listener, client)
+                    }
+                    Err(error) => ConnectionState::Closed(Closed::Failed(error.to_string())),
+                }
+            }
+            ConnectionState::Connecting(stream) => match connected(&stream) {
+                Ok(true) => ConnectionState::Open(stream),
+                Ok(false) => ConnectionState::Connecting(stream),
+                Err(error) if is_passing(&error) => ConnectionState::Connecting(stream),
+                Err(error) => ConnectionState::Closed(Closed::Failed(error.to_string())),
             },
-            Stage::Connecting(stream) => match connected(&stream) {
-                Ok(true) => Stage::Open(stream),
-                Ok(false) => Stage::Connecting(stream),
-                Err(error) if is_passing(&error) => Stage::Connecting(stream),
-                Err(error) => Stage::Closed(Closed::Failed(error.to_string())),
-            },
-            Stage::Open(_) | Stage::Closed(_) => stage,
+            ConnectionState::Open(_) | ConnectionState::Closed(_) => state,
         };
     }
 
     fn write_on(&mut self) {
-        while let Stage::Open(stream) = &mut self.stage
+        while let ConnectionState::Open(stream) = &mut self.state
             && !self.outgoing.is_empty()
         {
             let (piece, _) = self.outgoing.as_slices();
@@ -128,7 +134,7 @@ impl TcpConnection {
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                Err(error) => self.stage = Stage::Closed(reason(&error)),
+                Err(error) => self.state = ConnectionState::Closed(reason(&error)),
             }
         }
     }
@@ -142,7 +148,7 @@ impl TcpConnection {
             // A user who takes no messages out lets the kernel's window close.
             let most = self.settings.max_message.bytes() as usize + LENGTH_BYTES;
             let is_full = self.cutter.held_bytes() > most;
-            let Stage::Open(stream) = &mut self.stage else {
+            let ConnectionState::Open(stream) = &mut self.state else {
                 return;
             };
             if is_full {
@@ -150,7 +156,7 @@ impl TcpConnection {
             }
             self.counters.system_calls += 1;
             match stream.read(&mut self.buffer[..]) {
-                Ok(0) => self.stage = Stage::Closed(Closed::ByPeer),
+                Ok(0) => self.state = ConnectionState::Closed(Closed::ByPeer),
                 Ok(bytes) => {
                     any = true;
                     self.counters.packets_received += 1;
@@ -167,10 +173,10 @@ impl TcpConnection {
                     self.drained.note_at(now);
                     break;
                 }
-                Err(error) => self.stage = Stage::Closed(reason(&error)),
+                Err(error) => self.state = ConnectionState::Closed(reason(&error)),
             }
         }
-        if let Stage::Open(stream) = &self.stage
+        if let ConnectionState::Open(stream) = &self.state
             && any
             && self.settings.quick_ack
         {
@@ -185,7 +191,7 @@ impl Messenger for TcpConnection {
     fn send(&mut self, _now: Time, message: &[u8]) -> Result<(), Refused> {
         let limit_bytes = self.settings.max_message.bytes() as usize;
         Refused::if_larger(message, limit_bytes)?;
-        if !matches!(self.stage, Stage::Open(_)) {
+        if !matches!(self.state, ConnectionState::Open(_)) {
             return Err(Refused::NotOpen);
         }
         if !self.outgoing.is_empty() {
@@ -204,17 +210,17 @@ impl Messenger for TcpConnection {
                 blocked: None,
             }),
             Err(error) => {
-                self.stage = Stage::Closed(Closed::Failed(error.to_string()));
+                self.state = ConnectionState::Closed(Closed::Failed(error.to_string()));
                 None
             }
         }
     }
 
     fn state(&self) -> State {
-        match &self.stage {
-            Stage::Listening(..) | Stage::Connecting(_) => State::Connecting,
-            Stage::Open(_) => State::Ready,
-            Stage::Closed(why) => State::Closed(why.clone()),
+        match &self.state {
+            ConnectionState::Listening(..) | ConnectionState::Connecting(_) => State::Connecting,
+            ConnectionState::Open(_) => State::Ready,
+            ConnectionState::Closed(why) => State::Closed(why.clone()),
         }
     }
 }
@@ -238,11 +244,13 @@ impl SocketConnection for TcpConnection {
     }
 
     fn wait(&mut self, longest: Duration) {
-        let in_vain = match &self.stage {
-            Stage::Listening(listener, _) => sleep::until_ready(listener, false, longest),
-            Stage::Connecting(stream) => sleep::until_ready(stream, true, longest),
-            Stage::Open(stream) => sleep::until_ready(stream, !self.outgoing.is_empty(), longest),
-            Stage::Closed(_) => {
+        let in_vain = match &self.state {
+            ConnectionState::Listening(listener, _) => sleep::until_ready(listener, false, longest),
+            ConnectionState::Connecting(stream) => sleep::until_ready(stream, true, longest),
+            ConnectionState::Open(stream) => {
+                sleep::until_ready(stream, !self.outgoing.is_empty(), longest)
+            }
+            ConnectionState::Closed(_) => {
                 std::thread::sleep(longest);
                 true
             }
@@ -256,8 +264,8 @@ impl SocketConnection for TcpConnection {
 
     fn path(&self) -> String {
         let asked = &self.settings.congestion_control;
-        let used = match &self.stage {
-            Stage::Open(stream) => sockopt::tcp_congestion(stream).ok(),
+        let used = match &self.state {
+            ConnectionState::Open(stream) => sockopt::tcp_congestion(stream).ok(),
             _ => None,
         };
         format!("kernel TCP, {}", used.as_ref().unwrap_or(asked))

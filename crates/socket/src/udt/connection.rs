@@ -21,7 +21,7 @@ use crate::sleep;
 #[derive(Debug)]
 pub(super) struct UdtConnection {
     settings: Settings,
-    stage: Stage,
+    state: ConnectionState,
     /// Kept while the connection lives: it answers a client again to whom its
     /// first answer was lost.
     listener: Option<Socket>,
@@ -41,7 +41,7 @@ pub(super) struct UdtConnection {
 }
 
 #[derive(Debug)]
-enum Stage {
+enum ConnectionState {
     Listening,
     Connecting(Arc<Socket>),
     Open(Arc<Socket>, Source),
@@ -80,7 +80,11 @@ impl UdtConnection {
     pub(super) fn listen(settings: &Settings, remote: SocketAddr) -> io::Result<Self> {
         let socket = bound(settings, remote)?;
         socket.listen(1).map_err(|error| system(&error))?;
-        Ok(Self::new(settings, Stage::Listening, Some(socket)))
+        Ok(Self::new(
+            settings,
+            ConnectionState::Listening,
+            Some(socket),
+        ))
     }
 
     /// Opens a connection from `local` to `remote`.
@@ -93,16 +97,16 @@ impl UdtConnection {
         socket.connect(remote).map_err(|error| system(&error))?;
         Ok(Self::new(
             settings,
-            Stage::Connecting(Arc::new(socket)),
+            ConnectionState::Connecting(Arc::new(socket)),
             None,
         ))
     }
 
-    fn new(settings: &Settings, stage: Stage, listener: Option<Socket>) -> Self {
+    fn new(settings: &Settings, state: ConnectionState, listener: Option<Socket>) -> Self {
         let largest = settings.max_message.bytes() as usize;
         Self {
             settings: settings.clone(),
-            stage,
+            state,
             listener,
             outgoing: VecDeque::new(),
             is_blocked: false,
@@ -117,13 +121,13 @@ impl UdtConnection {
     /// Goes on with the handshake; UDT's threads do the work.
     fn progress(&mut self, now: Time) {
         let begun = *self.begun.get_or_insert(now);
-        let found = match (&self.stage, &self.listener) {
-            (Stage::Listening, Some(listener)) => match listener.accept() {
+        let found = match (&self.state, &self.listener) {
+            (ConnectionState::Listening, Some(listener)) => match listener.accept() {
                 Ok((accepted, _)) => Some(Ok(Arc::new(accepted))),
                 Err(error) if error.would_block() => None,
                 Err(error) => Some(Err(reason(&error))),
             },
-            (Stage::Connecting(socket), _) => match socket.state() {
+            (ConnectionState::Connecting(socket), _) => match socket.state() {
                 lagometer_native::udt::State::Connected => Some(Ok(Arc::clone(socket))),
                 lagometer_native::udt::State::Connecting if now < begun + CONNECT => None,
                 _ => Some(Err(Closed::DeadLink)),
@@ -132,7 +136,7 @@ impl UdtConnection {
         };
         match found {
             Some(Ok(socket)) => match self.source(&socket) {
-                Ok(source) => self.stage = Stage::Open(socket, source),
+                Ok(source) => self.state = ConnectionState::Open(socket, source),
                 Err(error) => self.close(Closed::Failed(error.to_string())),
             },
             Some(Err(why)) => self.close(why),
@@ -161,19 +165,19 @@ impl UdtConnection {
 
     fn close(&mut self, why: Closed) {
         self.cpu = self.counters().library_cpu;
-        self.stage = Stage::Closed(why);
+        self.state = ConnectionState::Closed(why);
         self.listener = None;
     }
 
     fn read_all(&mut self) {
-        if let Stage::Open(_, Source::Inbox(inbox)) = &self.stage {
+        if let ConnectionState::Open(_, Source::Inbox(inbox)) = &self.state {
             inbox.hush();
         }
         for _ in 0..READS_AT_ONCE {
             if self.incoming.len() >= INCOMING_AT_MOST {
                 return;
             }
-            let Stage::Open(socket, source) = &mut self.stage else {
+            let ConnectionState::Open(socket, source) = &mut self.state else {
                 return;
             };
             let taken = match source {
@@ -223,7 +227,7 @@ impl UdtConnection {
     }
 
     fn write_on(&mut self) {
-        while let Stage::Open(socket, _) = &self.stage
+        while let ConnectionState::Open(socket, _) = &self.state
             && !self.outgoing.is_empty()
         {
             let (piece, _) = self.outgoing.as_slices();
@@ -255,7 +259,7 @@ impl Messenger for UdtConnection {
     fn send(&mut self, _now: Time, message: &[u8]) -> Result<(), Refused> {
         let limit_bytes = self.settings.max_message.bytes() as usize;
         Refused::if_larger(message, limit_bytes)?;
-        let Stage::Open(socket, _) = &self.stage else {
+        let ConnectionState::Open(socket, _) = &self.state else {
             return Err(Refused::NotOpen);
         };
         if self.settings.stream {
@@ -299,10 +303,10 @@ impl Messenger for UdtConnection {
     }
 
     fn state(&self) -> State {
-        match &self.stage {
-            Stage::Listening | Stage::Connecting(_) => State::Connecting,
-            Stage::Open(..) => State::Ready,
-            Stage::Closed(why) => State::Closed(why.clone()),
+        match &self.state {
+            ConnectionState::Listening | ConnectionState::Connecting(_) => State::Connecting,
+            ConnectionState::Open(..) => State::Ready,
+            ConnectionState::Closed(why) => State::Closed(why.clone()),
         }
     }
 }
@@ -325,8 +329,8 @@ impl SocketConnection for UdtConnection {
 
     fn wait(&mut self, longest: Duration) {
         let wants_room = self.is_blocked || !self.outgoing.is_empty();
-        match &mut self.stage {
-            Stage::Open(_, Source::Inbox(inbox)) => {
+        match &mut self.state {
+            ConnectionState::Open(_, Source::Inbox(inbox)) => {
                 // Nothing reports room in the send buffer.
                 let longest = if wants_room {
                     longest.min(LOOK)
@@ -335,22 +339,24 @@ impl SocketConnection for UdtConnection {
                 };
                 sleep::until_ready(inbox.waker(), false, longest);
             }
-            Stage::Open(_, Source::Poll(poll)) if longest > EPOLL_STEP => {
+            ConnectionState::Open(_, Source::Poll(poll)) if longest > EPOLL_STEP => {
                 // What is wrong with the socket is reported by its next use.
                 let _ = poll.watch_writing(wants_room);
                 let _ = poll.wait(longest.saturating_sub(EPOLL_STEP));
             }
-            Stage::Closed(_) => thread::sleep(longest),
+            ConnectionState::Closed(_) => thread::sleep(longest),
             _ => thread::sleep(longest.min(LOOK)),
         }
     }
 
     fn counters(&self) -> Counters {
-        let library_cpu = match &self.stage {
-            Stage::Listening => self.listener.as_ref().map_or(Duration::ZERO, Socket::cpu),
-            Stage::Open(socket, Source::Inbox(inbox)) => socket.cpu() + inbox.cpu(),
-            Stage::Connecting(socket) | Stage::Open(socket, _) => socket.cpu(),
-            Stage::Closed(_) => self.cpu,
+        let library_cpu = match &self.state {
+            ConnectionState::Listening => {
+                self.listener.as_ref().map_or(Duration::ZERO, Socket::cpu)
+            }
+            ConnectionState::Open(socket, Source::Inbox(inbox)) => socket.cpu() + inbox.cpu(),
+            ConnectionState::Connecting(socket) | ConnectionState::Open(socket, _) => socket.cpu(),
+            ConnectionState::Closed(_) => self.cpu,
         };
         // The system calls are the library's, out of sight.
         Counters {

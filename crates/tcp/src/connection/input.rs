@@ -5,7 +5,7 @@ use super::ack::BadAck;
 use super::transmit::Push;
 use super::{Connection, State};
 use crate::Instant;
-use crate::received::{Cost, Place, extend};
+use crate::received::{Cost, Storage, extend};
 use crate::state::CloseReason;
 use crate::wire::{Ecn, Flags, IpHeader, SackBlock, Segment};
 
@@ -337,7 +337,7 @@ impl Connection {
         }
         let payload = bytes.len() as u32;
         if self.rcv.sack {
-            if placed.place == Place::Shared {
+            if placed.storage == Storage::Shared {
                 // A lone FIN has left nothing behind.
                 let memory = if payload == 0 { 0 } else { cost.memory };
                 self.grow_window(payload, memory);
@@ -346,13 +346,13 @@ impl Connection {
                 start: seq,
                 end: segment.end(),
             });
-            if placed.place == Place::Own {
+            if placed.storage == Storage::Own {
                 self.grow_window(payload, cost.memory);
             }
-        } else if placed.place == Place::None {
+        } else if placed.storage == Storage::None {
             self.counters.duplicates_received += 1;
         }
-        if placed.place == Place::Own {
+        if placed.storage == Storage::Own {
             let reserve = &mut self.reserve;
             self.rcv.buffer.charge(cost.memory, reserve);
         }

@@ -7,7 +7,7 @@ use crate::sent::Marks;
 
 /// Where a segment stands that is sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum BurstPosition {
     /// By itself.
     Alone,
     /// In a burst, with more to follow.
@@ -118,7 +118,7 @@ impl Connection {
         };
         let mut room = self.window_end().distance(sent.seq).max(0).cast_unsigned();
         if sent.syn {
-            return usize::from(self.send_one_again(index, Place::Alone));
+            return usize::from(self.send_one_again(index, BurstPosition::Alone));
         }
         if room == 0 {
             if sent.seq != self.flow.una {
@@ -128,12 +128,12 @@ impl Connection {
         }
         let count = self.fit_again(index, segments, room, mss);
         for at in 0..count {
-            let place = match (count, count - at) {
-                (1, _) => Place::Alone,
-                (_, 1) => Place::Last,
-                _ => Place::Within,
+            let position = match (count, count - at) {
+                (1, _) => BurstPosition::Alone,
+                (_, 1) => BurstPosition::Last,
+                _ => BurstPosition::Within,
             };
-            if !self.send_one_again(index + at, place) {
+            if !self.send_one_again(index + at, position) {
                 return at;
             }
         }
@@ -167,19 +167,19 @@ impl Connection {
     }
 
     /// Sends one segment again.
-    fn send_one_again(&mut self, index: usize, place: Place) -> bool {
+    fn send_one_again(&mut self, index: usize, position: BurstPosition) -> bool {
         let Some(mut sent) = self.snd.sent.get(index).copied() else {
             return false;
         };
         let push = sent.push;
-        sent.push |= place == Place::Last;
-        self.send_segment(&mut sent, false, place == Place::Within);
+        sent.push |= position == BurstPosition::Last;
+        self.send_segment(&mut sent, false, position == BurstPosition::Within);
         sent.push = push;
         sent.marks.set(Marks::EVER_RETRANSMITTED);
         if let Some(kept) = self.snd.sent.get_mut(index) {
             *kept = sent;
         }
-        if place != Place::Within {
+        if position != BurstPosition::Within {
             self.end_buffer(index);
         }
         self.snd.sent.stamped(index);

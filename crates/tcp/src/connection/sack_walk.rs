@@ -21,7 +21,7 @@ struct Stretch {
 
 /// The buffer at which the walk stands, by a sequence number in it; none before it begins
 /// and behind the last.
-type Place = Option<Seq>;
+type WalkPosition = Option<Seq>;
 
 impl Connection {
     /// Marks what blocks, in order and with whether they report a duplicate, say has
@@ -33,7 +33,7 @@ impl Connection {
         mut known: &[SackBlock],
         context: &mut AckContext,
     ) {
-        let mut place = None;
+        let mut position = None;
         while let [(block, is_duplicate), rest @ ..] = blocks {
             let (block, is_duplicate) = (*block, *is_duplicate);
             let next = rest.first().filter(|(_, is_duplicate)| *is_duplicate);
@@ -47,28 +47,28 @@ impl Connection {
                 && !is_duplicate
                 && block.end.after(first.start)
             {
-                place = self.mark_until(place, stretch, first.start, context);
+                position = self.mark_until(position, stretch, first.start, context);
                 if !block.end.after(first.end) {
                     blocks = rest;
                     continue;
                 }
-                place = self.mark_duplicate_before(place, stretch, first.end, context);
+                position = self.mark_duplicate_before(position, stretch, first.end, context);
                 known = later;
                 if self.fack() != first.end {
-                    place = self.skip(place, first.end);
+                    position = self.skip(position, first.end);
                     continue;
                 }
-                place = self.highest();
+                position = self.highest();
             } else {
                 if !block.start.before(self.fack()) {
-                    place = self.highest();
-                    if place.is_none() {
+                    position = self.highest();
+                    if position.is_none() {
                         return;
                     }
                 }
-                place = self.skip(place, block.start);
+                position = self.skip(position, block.start);
             }
-            place = self.walk(place, stretch, context);
+            position = self.walk(position, stretch, context);
             blocks = rest;
         }
     }
@@ -76,52 +76,52 @@ impl Connection {
     /// What of a block lies before `end`, where the last acknowledgement's begins.
     fn mark_until(
         &mut self,
-        place: Place,
+        position: WalkPosition,
         stretch: Stretch,
         end: Seq,
         context: &mut AckContext,
-    ) -> Place {
+    ) -> WalkPosition {
         let start = stretch.block.start;
         if !start.before(end) {
-            return place;
+            return position;
         }
-        let place = self.skip(place, start);
+        let position = self.skip(position, start);
         let block = SackBlock { start, end };
-        self.walk(place, Stretch { block, ..stretch }, context)
+        self.walk(position, Stretch { block, ..stretch }, context)
     }
 
     /// A duplicate within what is passed over (Linux 6.1 `tcp_maybe_skipping_dsack`).
     fn mark_duplicate_before(
         &mut self,
-        place: Place,
+        position: WalkPosition,
         stretch: Stretch,
         end: Seq,
         context: &mut AckContext,
-    ) -> Place {
+    ) -> WalkPosition {
         let within = stretch.duplicate_within;
         let Some(block) = within.filter(|block| block.start.before(end)) else {
-            return place;
+            return position;
         };
-        let place = self.skip(place, block.start);
+        let position = self.skip(position, block.start);
         let duplicate = Stretch {
             block,
             is_duplicate: true,
             duplicate_within: None,
         };
-        self.walk(place, duplicate, context)
+        self.walk(position, duplicate, context)
     }
 
     /// The buffer behind all that has arrived (Linux 6.1 `tcp_highest_sack`).
-    fn highest(&self) -> Place {
+    fn highest(&self) -> WalkPosition {
         let index = self.snd.sent.find(self.fack());
         self.snd.sent.get(index).map(|_| self.fack())
     }
 
     /// Goes on to the buffer that holds `seq`, unless the walk is beyond it (Linux 6.1
     /// `tcp_sacktag_skip`).
-    fn skip(&self, place: Place, seq: Seq) -> Place {
-        if place.is_some_and(|place| place.after(seq)) {
-            return place;
+    fn skip(&self, position: WalkPosition, seq: Seq) -> WalkPosition {
+        if position.is_some_and(|position| position.after(seq)) {
+            return position;
         }
         let found = self.snd.sent.get(self.snd.sent.find(seq));
         found.filter(|sent| !sent.seq.after(seq)).map(|_| seq)
@@ -129,8 +129,13 @@ impl Connection {
 
     /// Marks what of a stretch lies in whole segments, buffer by buffer; returns where it
     /// ends (Linux 6.1 `tcp_sacktag_walk`).
-    fn walk(&mut self, place: Place, stretch: Stretch, context: &mut AckContext) -> Place {
-        let mut index = self.snd.sent.buffer_begin(self.snd.sent.find(place?));
+    fn walk(
+        &mut self,
+        position: WalkPosition,
+        stretch: Stretch,
+        context: &mut AckContext,
+    ) -> WalkPosition {
+        let mut index = self.snd.sent.buffer_begin(self.snd.sent.find(position?));
         while let Some(sent) = self.snd.sent.get(index) {
             let begin = sent.seq;
             if !begin.before(stretch.block.end) {

@@ -1,6 +1,6 @@
 //! Tests of the receive buffer.
 
-use super::{Cost, Place, Placed, Received};
+use super::{Cost, Placed, Received, Storage};
 use crate::Seq;
 use crate::reserve::Reserve;
 use crate::wire::SackBlock;
@@ -27,7 +27,7 @@ impl Held {
         let cost = Cost::of(52 + payload.len() as u32);
         let reserve = &mut self.reserve;
         let placed = self.received.insert(Seq(seq), payload, fin, cost, reserve);
-        if placed.place == Place::Own {
+        if placed.storage == Storage::Own {
             self.received.charge(cost.memory, &mut self.reserve);
         }
         placed
@@ -59,7 +59,7 @@ impl Held {
 fn a_filled_hole_brings_what_lies_behind_it_and_frees_its_memory() {
     let mut held = Held::default();
     held.insert(3, b"def", false);
-    assert_eq!(held.insert(6, b"ghi", true).place, Place::Shared);
+    assert_eq!(held.insert(6, b"ghi", true).storage, Storage::Shared);
     held.append(b"abc");
     assert!(held.advance());
     assert_eq!(held.next, Seq(10));
@@ -102,7 +102,7 @@ fn overlaps_are_read_once_and_reported() {
     // Linux 6.1 reports the end of the one before, and widens the report only
     // by what touches it.
     let placed = held.insert(12, b"aabbbbbbcc", false);
-    assert_eq!(placed.place, Place::Own);
+    assert_eq!(placed.storage, Storage::Own);
     assert_eq!(
         placed.duplicate,
         Some(SackBlock {
@@ -110,7 +110,7 @@ fn overlaps_are_read_once_and_reported() {
             end: Seq(14)
         })
     );
-    assert_eq!(held.insert(12, b"aa", false).place, Place::None);
+    assert_eq!(held.insert(12, b"aa", false).storage, Storage::None);
     held.next = Seq(10);
     held.copied = Seq(10);
     held.advance();

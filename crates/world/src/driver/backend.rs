@@ -10,7 +10,7 @@ use lagometer_results::GatewayMetrics;
 use lagometer_units::Time;
 use thiserror::Error;
 
-use crate::driver::stage::Peer;
+use crate::driver::running_world::Peer;
 use crate::measure::outcome::GatewayTicks;
 
 /// One of the backend's connections. Never used again after its end.

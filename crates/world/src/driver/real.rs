@@ -19,8 +19,8 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::driver::backend::{ConnectionBackend, End, Flow, PeerId, PlayError};
 use crate::driver::coordination::{Coordination, SingleProcess};
+use crate::driver::running_world::{Peer, play_shard};
 use crate::driver::shard::Shard;
-use crate::driver::stage::{Peer, play_shard};
 use crate::measure::outcome::{GatewayTicks, Moment, Outcome};
 use crate::sim::scenario::Scenario;
 use metrics::Watch;

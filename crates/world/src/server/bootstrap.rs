@@ -38,11 +38,11 @@ pub(super) struct GlobalOwnerBootstrap {
     /// The channels that the players' entities will have.
     needed: Range<u32>,
     conn_id: Option<u32>,
-    stage: Stage,
+    state: BootstrapState,
 }
 
 #[derive(Debug)]
-enum Stage {
+enum BootstrapState {
     /// It has asked for GLOBAL.
     Asking,
     /// The gateway gives it what an earlier connection of its name had.
@@ -70,7 +70,7 @@ impl GlobalOwnerBootstrap {
             begins: false,
             needed: ids::FIRST_ENTITY..ids::FIRST_ENTITY + entities,
             conn_id: None,
-            stage: Stage::Asking,
+            state: BootstrapState::Asking,
         }
     }
 
@@ -85,9 +85,9 @@ impl GlobalOwnerBootstrap {
 
     /// Whether the gateway has given it GLOBAL, and nothing is in the way.
     pub(super) fn is_done(&self) -> Result<bool, &'static str> {
-        match self.stage {
-            Stage::Done => Ok(true),
-            Stage::Failed(why) => Err(why),
+        match self.state {
+            BootstrapState::Done => Ok(true),
+            BootstrapState::Failed(why) => Err(why),
             _ => Ok(false),
         }
     }
@@ -106,7 +106,7 @@ impl GlobalOwnerBootstrap {
             } => {
                 self.conn_id = Some(*conn_id);
                 if *should_recover {
-                    self.stage = Stage::Recovering;
+                    self.state = BootstrapState::Recovering;
                 }
                 Ok(())
             }
@@ -121,32 +121,37 @@ impl GlobalOwnerBootstrap {
         message: &FromGateway,
         outbox: &mut Outbox,
     ) -> Result<(), SendError> {
-        match (&mut self.stage, message) {
-            (Stage::Asking | Stage::Recovering, FromGateway::CreateChannel(made))
-                if made.channel_id == GLOBAL && Some(made.owner_conn_id) == self.conn_id =>
-            {
+        match (&mut self.state, message) {
+            (
+                BootstrapState::Asking | BootstrapState::Recovering,
+                FromGateway::CreateChannel(made),
+            ) if made.channel_id == GLOBAL && Some(made.owner_conn_id) == self.conn_id => {
                 if self.begins {
                     return self.list(1, outbox);
                 }
                 // Whoever comes back is sent first what it had.
-                if matches!(self.stage, Stage::Asking) {
-                    self.stage = Stage::Done;
+                if matches!(self.state, BootstrapState::Asking) {
+                    self.state = BootstrapState::Done;
                 }
             }
             // What it has got of GLOBAL is as the earlier one left it.
-            (Stage::Recovering, FromGateway::RecoveryEnd(_)) if self.begins => {
+            (BootstrapState::Recovering, FromGateway::RecoveryEnd(_)) if self.begins => {
                 outbox.unsubscribe(GLOBAL, self.conn_id.unwrap_or(0))?;
                 return ask_for_global(outbox);
             }
-            (Stage::Recovering, FromGateway::RecoveryEnd(_)) => self.stage = Stage::Done,
-            (Stage::Clearing { .. }, FromGateway::ListChannel(listed)) => {
+            (BootstrapState::Recovering, FromGateway::RecoveryEnd(_)) => {
+                self.state = BootstrapState::Done;
+            }
+            (BootstrapState::Clearing { .. }, FromGateway::ListChannel(listed)) => {
                 return self.clear(stub, listed, outbox);
             }
-            (Stage::Looking(asked), FromGateway::ListChannel(listed)) if *asked == stub => {
-                self.stage = if self.is_free(listed) {
-                    Stage::Done
+            (BootstrapState::Looking(asked), FromGateway::ListChannel(listed))
+                if *asked == stub =>
+            {
+                self.state = if self.is_free(listed) {
+                    BootstrapState::Done
                 } else {
-                    Stage::Failed(FOREIGN)
+                    BootstrapState::Failed(FOREIGN)
                 };
             }
             _ => {}
@@ -162,11 +167,11 @@ impl GlobalOwnerBootstrap {
         listed: &ListChannelResultMessage,
         outbox: &mut Outbox,
     ) -> Result<(), SendError> {
-        let Stage::Clearing {
+        let BootstrapState::Clearing {
             lists,
             found,
             rounds,
-        } = &mut self.stage
+        } = &mut self.state
         else {
             return Ok(());
         };
@@ -181,7 +186,7 @@ impl GlobalOwnerBootstrap {
             (1.., ..) => Ok(()),
             (0, 0, _) => self.look(outbox),
             (0, _, ROUNDS) => {
-                self.stage = Stage::Failed(KEPT);
+                self.state = BootstrapState::Failed(KEPT);
                 Ok(())
             }
             (0, _, rounds) => self.list(rounds + 1, outbox),
@@ -196,7 +201,7 @@ impl GlobalOwnerBootstrap {
             let mark = messages::entity_mark(nth);
             lists.insert(outbox.list_channels(ChannelType::Entity, &[&mark])?);
         }
-        self.stage = Stage::Clearing {
+        self.state = BootstrapState::Clearing {
             lists,
             found: 0,
             rounds,
@@ -205,10 +210,10 @@ impl GlobalOwnerBootstrap {
     }
 
     fn look(&mut self, outbox: &mut Outbox) -> Result<(), SendError> {
-        self.stage = if self.needed.is_empty() {
-            Stage::Done
+        self.state = if self.needed.is_empty() {
+            BootstrapState::Done
         } else {
-            Stage::Looking(outbox.list_channels(ChannelType::Entity, &[])?)
+            BootstrapState::Looking(outbox.list_channels(ChannelType::Entity, &[])?)
         };
         Ok(())
     }
@@ -298,9 +303,9 @@ mod tests {
 
         /// Each list that was asked for has these channels.
         fn finds(&mut self, channels: &[u32]) {
-            let stubs: Vec<Stub> = match &self.bootstrap.stage {
-                Stage::Clearing { lists, .. } => lists.iter().copied().collect(),
-                Stage::Looking(stub) => vec![*stub],
+            let stubs: Vec<Stub> = match &self.bootstrap.state {
+                BootstrapState::Clearing { lists, .. } => lists.iter().copied().collect(),
+                BootstrapState::Looking(stub) => vec![*stub],
                 other => panic!("{other:?}"),
             };
             let channels = channels.iter().map(|&channel_id| ChannelInfo {

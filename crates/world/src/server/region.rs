@@ -58,7 +58,7 @@ pub struct Region {
     cells: BTreeSet<u32>,
     /// Which of the grid's blocks they are.
     block: Option<u32>,
-    stage: Stage,
+    state: RegionState,
     /// What is wrong with the gateway.
     trouble: Option<&'static str>,
     /// The players whose characters it simulates.
@@ -84,7 +84,7 @@ pub struct Region {
 
 /// How far a server has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum RegionState {
     /// It asks for its cells.
     Beginning,
     /// It takes up what an earlier connection of its had.
@@ -130,7 +130,7 @@ impl Region {
             conn_id: None,
             cells: BTreeSet::new(),
             block: None,
-            stage: Stage::Beginning,
+            state: RegionState::Beginning,
             trouble: None,
             charges: BTreeMap::new(),
             arriving: BTreeMap::new(),
@@ -164,8 +164,10 @@ impl Region {
     ///
     /// What is wrong with the gateway.
     pub fn is_ready(&self) -> Result<bool, &'static str> {
-        self.trouble
-            .map_or(Ok(self.stage == Stage::Ready && self.block.is_some()), Err)
+        self.trouble.map_or(
+            Ok(self.state == RegionState::Ready && self.block.is_some()),
+            Err,
+        )
     }
 
     /// From now on nobody moves any more.
@@ -417,7 +419,7 @@ impl Handler for Region {
             } => {
                 self.conn_id = Some(conn_id);
                 if should_recover {
-                    self.stage = Stage::Recovering;
+                    self.state = RegionState::Recovering;
                 } else {
                     self.ask_for_cells(conn_id, outbox);
                 }
@@ -431,7 +433,7 @@ impl Handler for Region {
                 FromGateway::SpatialRegionsUpdate(announced) => {
                     self.compare_grid(&announced.regions);
                 }
-                FromGateway::SpatialChannelsReady(_) => self.stage = Stage::Ready,
+                FromGateway::SpatialChannelsReady(_) => self.state = RegionState::Ready,
                 FromGateway::CreateEntityChannel(made) => {
                     self.opened(EntityId(made.channel_id), outbox);
                 }

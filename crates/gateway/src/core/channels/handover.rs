@@ -19,7 +19,7 @@ use prost_types::Any;
 
 use crate::core::events::Event;
 use crate::core::ids::{ChannelId, ConnId, Peer};
-use crate::core::settings::Place;
+use crate::core::settings::Position;
 
 use super::ChannelManager;
 use super::dispatch::Request;
@@ -52,8 +52,8 @@ const MAX_DATA_BYTES: usize = MAX_MESSAGE_LEN - 4096;
 /// An entity's move, as an update reports it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Move {
-    from: Place,
-    to: Place,
+    from: Position,
+    to: Position,
 }
 
 impl ChannelManager {
@@ -78,7 +78,7 @@ impl ChannelManager {
             if let [None, None] = component {
                 continue;
             }
-            let to = Place {
+            let to = Position {
                 x: component[0].unwrap_or(from.x),
                 z: component[1].unwrap_or(from.z),
             };
@@ -151,11 +151,11 @@ impl ChannelManager {
         if !data_type.name().starts_with("channeldgenpb.") {
             return None;
         }
-        let place = LOCATIONS
+        let position = LOCATIONS
             .iter()
             .filter_map(|names| data_type.path(names))
             .find_map(|path| stored(state, &path))?;
-        let cell = self.tables.spatial_channel(grid.cell(place)?);
+        let cell = self.tables.spatial_channel(grid.cell(position)?);
         Some((cell, self.tables.owner(cell)?))
     }
 
@@ -383,7 +383,7 @@ impl Handover<'_> {
 }
 
 /// The location that is stored, if any of it is.
-fn stored(state: &State, path: &[u32]) -> Option<Place> {
+fn stored(state: &State, path: &[u32]) -> Option<Position> {
     let component = |number| {
         let path: Vec<u32> = path.iter().copied().chain([number]).collect();
         match state.value(&path) {
@@ -392,7 +392,7 @@ fn stored(state: &State, path: &[u32]) -> Option<Place> {
         }
     };
     let [x, z] = GROUND.map(component);
-    (x.is_some() || z.is_some()).then(|| Place {
+    (x.is_some() || z.is_some()).then(|| Position {
         x: x.unwrap_or_default(),
         z: z.unwrap_or_default(),
     })

@@ -9,7 +9,7 @@ use lagometer_protocol::messages::channeldpb::{
 
 use crate::core::budget::Budget;
 use crate::core::ids::{ChannelId, ConnId, Peer};
-use crate::core::settings::{Grid, Place};
+use crate::core::settings::{Grid, Position};
 
 use super::ChannelManager;
 use super::dispatch::Request;
@@ -119,37 +119,40 @@ fn cells(grid: &Grid, query: &SpatialInterestQuery) -> Option<BTreeMap<u32, u32>
     let mut cells = BTreeMap::new();
     if let Some(spots) = &query.spots_aoi {
         for (index, spot) in spots.spots.iter().enumerate() {
-            if let Some(cell) = grid.cell(place(spot)) {
+            if let Some(cell) = grid.cell(position(spot)) {
                 cells.insert(cell, spots.dists.get(index).copied().unwrap_or(0));
             }
         }
     }
     if let Some(area) = &query.box_aoi {
-        let extent = place(area.extent.as_ref()?);
-        let centre = place(area.center.as_ref()?);
+        let extent = position(area.extent.as_ref()?);
+        let centre = position(area.center.as_ref()?);
         sample(grid, centre, extent, false, &mut cells, |_| true)?;
     }
     if let Some(area) = &query.sphere_aoi {
-        let centre = place(area.center.as_ref()?);
-        let extent = Place {
+        let centre = position(area.center.as_ref()?);
+        let extent = Position {
             x: area.radius,
             z: area.radius,
         };
-        let within = |spot: Place| squared(spot, centre) <= area.radius * area.radius;
+        let within = |spot: Position| squared(spot, centre) <= area.radius * area.radius;
         sample(grid, centre, extent, false, &mut cells, within)?;
     }
     if let Some(area) = &query.cone_aoi {
-        let centre = place(area.center.as_ref()?);
+        let centre = position(area.center.as_ref()?);
         // One without a direction looks everywhere.
-        let direction = area.direction.as_ref().map_or_else(Place::default, place);
-        let extent = Place {
+        let direction = area
+            .direction
+            .as_ref()
+            .map_or_else(Position::default, position);
+        let extent = Position {
             x: area.radius,
             z: area.radius,
         };
         // In Rust alone, for the platform's last bit is not fixed.
         let least = libm::cos(area.angle);
-        let length = direction.distance(Place::default());
-        let within = |spot: Place| {
+        let length = direction.distance(Position::default());
+        let within = |spot: Position| {
             let far = spot.distance(centre);
             let along = (spot.x - centre.x) * direction.x + (spot.z - centre.z) * direction.z;
             // At the centre itself there is no direction; it is always in.
@@ -167,11 +170,11 @@ fn cells(grid: &Grid, query: &SpatialInterestQuery) -> Option<BTreeMap<u32, u32>
 /// world are looked at, however large the area.
 fn sample(
     grid: &Grid,
-    centre: Place,
-    extent: Place,
+    centre: Position,
+    extent: Position,
     from_the_edge: bool,
     cells: &mut BTreeMap<u32, u32>,
-    within: impl Fn(Place) -> bool,
+    within: impl Fn(Position) -> bool,
 ) -> Option<()> {
     let (width, height) = grid.cell_size();
     let (near, far) = grid.bounds();
@@ -204,7 +207,7 @@ fn sample(
     };
     for z in steps(z_from, z_step, z_to) {
         for x in steps(x_from, x_step, x_to) {
-            let spot = Place { x, z };
+            let spot = Position { x, z };
             if within(spot)
                 && let Some(cell) = grid.cell(spot)
             {
@@ -217,14 +220,14 @@ fn sample(
     Some(())
 }
 
-fn place(info: &SpatialInfo) -> Place {
-    Place {
+fn position(info: &SpatialInfo) -> Position {
+    Position {
         x: info.x,
         z: info.z,
     }
 }
 
-fn squared(one: Place, other: Place) -> f64 {
+fn squared(one: Position, other: Position) -> f64 {
     let (x, z) = (one.x - other.x, one.z - other.z);
     x * x + z * z
 }

@@ -9,7 +9,7 @@ use lagometer_protocol::messages::channeldpb::{
 
 use crate::core::budget::Budget;
 use crate::core::ids::{ChannelId, ConnId, Peer};
-use crate::core::settings::Place;
+use crate::core::settings::Position;
 
 use super::ChannelManager;
 use super::dispatch::Request;
@@ -120,11 +120,11 @@ impl ChannelManager {
             .spatial_info
             .iter()
             .map(|info| {
-                let place = Place {
+                let position = Position {
                     x: info.x,
                     z: info.z,
                 };
-                grid.cell(place)
+                grid.cell(position)
                     .map_or(0, |cell| self.tables.spatial_channel(cell).0)
             })
             .collect();

@@ -39,7 +39,7 @@ use fan_out::{GroupNumbers, Start};
 use first_states::FirstStates;
 pub(super) use subscribers::Subscribers;
 pub(super) use subscription::SubOptions;
-use subscription::{Place, Subscription};
+use subscription::{Subscription, SubscriptionState};
 use windows::Update;
 
 /// So many bytes of updates may wait in a channel however small its data must be.
@@ -115,10 +115,10 @@ impl Subscriptions {
         let settings = tables.settings.types.of(channel.kind);
         let mut options = SubOptions::defaults(settings);
         let over = options.merge(asked, budgets);
-        let place = if options.has_access() {
-            first_place(now, &options, settings.tick)
+        let state = if options.has_access() {
+            beginning(now, &options, settings.tick)
         } else {
-            Place::Outside
+            SubscriptionState::Outside
         };
         if !options.has_access() && options.skip_first {
             // It wants no state, but all that happens from here on.
@@ -130,14 +130,14 @@ impl Subscriptions {
             Subscription {
                 options,
                 since: now,
-                place,
+                state,
             },
         );
         tables.telemetry.of_type(channel.kind).subscriptions += 1;
         if let Some(connection) = tables.connections.any_mut(subject) {
             connection.subscribed.insert(id, ());
         }
-        self.await_first(tables, now, id, subject, place);
+        self.await_first(tables, now, id, subject, state);
         (true, over)
     }
 
@@ -158,7 +158,7 @@ impl Subscriptions {
         };
         channel.subscribers.awaiting_data.remove(&subject);
         tables.telemetry.of_type(channel.kind).subscriptions -= 1;
-        self.stop_waiting(tables, id, subject, ended.place);
+        self.stop_waiting(tables, id, subject, ended.state);
         if let Some(connection) = tables.connections.any_mut(subject) {
             connection.subscribed.remove(&id);
             let forget = ToConnections::Forget {
@@ -199,11 +199,11 @@ impl Subscriptions {
     ) {
         if !after.has_access() {
             let cursor = Self::leave_group(tables, id, subject);
-            let mut ended = Place::Outside;
+            let mut ended = SubscriptionState::Outside;
             if let Some(channel) = tables.channels.get_mut(id)
                 && let Some(subscription) = channel.subscribers.subscriptions.get_mut(&subject)
             {
-                std::mem::swap(&mut subscription.place, &mut ended);
+                std::mem::swap(&mut subscription.state, &mut ended);
                 // What comes from here on waits for it.
                 if let Some(cursor) = cursor {
                     channel.subscribers.fan_out.pause(subject, cursor);
@@ -222,10 +222,16 @@ impl Subscriptions {
         self.dissolve_groups(tables, id);
     }
 
-    /// A subscription that was in that place has ended, or has no access now: if
+    /// A subscription that was in that state has ended, or has no access now: if
     /// it waited for its first state, it does no longer.
-    fn stop_waiting(&mut self, tables: &mut Tables, id: ChannelId, subject: ConnId, place: Place) {
-        if let Place::Waiting { due, .. } = place {
+    fn stop_waiting(
+        &mut self,
+        tables: &mut Tables,
+        id: ChannelId,
+        subject: ConnId,
+        state: SubscriptionState,
+    ) {
+        if let SubscriptionState::Waiting { due, .. } = state {
             tables.timers.note_stale();
             self.first_states.remove(id, subject, due);
         }
@@ -255,10 +261,10 @@ impl Subscriptions {
         };
         let tick = tables.settings.types.of(channel.kind).tick;
         let due = if whole { now.round_up_to(tick) } else { now };
-        let place = Place::Waiting { due, whole };
+        let state = SubscriptionState::Waiting { due, whole };
         if let Some(subscription) = channel.subscribers.subscriptions.get_mut(&subject) {
-            subscription.place = place;
-            self.await_first(tables, now, id, subject, place);
+            subscription.state = state;
+            self.await_first(tables, now, id, subject, state);
         }
     }
 
@@ -268,9 +274,9 @@ impl Subscriptions {
         now: Time,
         id: ChannelId,
         subject: ConnId,
-        place: Place,
+        state: SubscriptionState,
     ) {
-        let Place::Waiting { due, whole } = place else {
+        let SubscriptionState::Waiting { due, whole } = state else {
             return;
         };
         if due <= now && !whole {
@@ -329,7 +335,7 @@ impl Subscriptions {
 
 /// Where a new subscription begins: the whole state is due after the delay and
 /// one interval, at a tick; without it windows begin after the delay.
-fn first_place(now: Time, options: &SubOptions, tick: Duration) -> Place {
+fn beginning(now: Time, options: &SubOptions, tick: Duration) -> SubscriptionState {
     let interval_ms = if options.skip_first {
         0
     } else {
@@ -338,7 +344,7 @@ fn first_place(now: Time, options: &SubOptions, tick: Duration) -> Place {
     let wait_ms = (i64::from(options.delay_ms) + interval_ms).max(0);
     let due = now + Duration::from_millis(wait_ms.unsigned_abs());
     let whole = !options.skip_first;
-    Place::Waiting {
+    SubscriptionState::Waiting {
         due: if whole { due.round_up_to(tick) } else { due },
         whole,
     }

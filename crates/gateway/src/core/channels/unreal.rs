@@ -14,7 +14,7 @@ use lagometer_protocol::messages::unrealpb::{
 use prost::Message;
 
 use crate::core::ids::ChannelId;
-use crate::core::settings::Place;
+use crate::core::settings::Position;
 
 use super::ChannelManager;
 use super::dispatch::Request;
@@ -88,11 +88,11 @@ impl ChannelManager {
         let mut rewritten = None;
         if let (Some(grid), Some(location)) = (&self.tables.settings.grid, &spawn.location) {
             // The game's y is the ground's z.
-            let place = Place {
+            let position = Position {
                 x: location.x.unwrap_or_default().into(),
                 z: location.y.unwrap_or_default().into(),
             };
-            let cell = grid.cell(place)?;
+            let cell = grid.cell(position)?;
             let there = ChannelId(self.tables.settings.spatial_channels_from + cell);
             if spawn.channel_id != Some(there.0) {
                 spawn.channel_id = Some(there.0);

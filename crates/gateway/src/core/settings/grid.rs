@@ -17,7 +17,7 @@ const HEIGHT: f64 = 3.402_823_47e38 / 2.0;
 /// blocks. Cells are numbered from 0, rows along x first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Grid {
-    offset: Place,
+    offset: Position,
     cell_width: f64,
     cell_height: f64,
     cols: u32,
@@ -27,9 +27,9 @@ pub struct Grid {
     border: u32,
 }
 
-/// A place on the ground, in the game's units.
+/// A position on the ground, in the game's units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Place {
+pub struct Position {
     /// East.
     pub x: f64,
     /// North.
@@ -57,7 +57,7 @@ impl Grid {
             count => Ok(count),
         };
         let grid = Self {
-            offset: Place {
+            offset: Position {
                 x: config.float("WorldOffsetX")?,
                 z: config.float("WorldOffsetZ")?,
             },
@@ -93,15 +93,15 @@ impl Grid {
         Ok(grid)
     }
 
-    /// The cell a place lies in; `None` outside the world.
+    /// The cell a position lies in; `None` outside the world.
     #[must_use]
-    pub fn cell(&self, place: Place) -> Option<u32> {
+    pub fn cell(&self, position: Position) -> Option<u32> {
         let index = |at: f64, offset: f64, size: f64, count: u32| {
             let index = ((at - offset) / size).floor();
             (index >= 0.0 && index < f64::from(count)).then_some(index as u32)
         };
-        let col = index(place.x, self.offset.x, self.cell_width, self.cols)?;
-        let row = index(place.z, self.offset.z, self.cell_height, self.rows)?;
+        let col = index(position.x, self.offset.x, self.cell_width, self.cols)?;
+        let row = index(position.z, self.offset.z, self.cell_height, self.rows)?;
         Some(col + row * self.cols)
     }
 
@@ -131,8 +131,8 @@ impl Grid {
 
     /// The world's lowest and highest corner.
     #[must_use]
-    pub fn bounds(&self) -> (Place, Place) {
-        let far = Place {
+    pub fn bounds(&self) -> (Position, Position) {
+        let far = Position {
             x: self.offset.x + self.cell_width * f64::from(self.cols),
             z: self.offset.z + self.cell_height * f64::from(self.rows),
         };
@@ -224,7 +224,7 @@ impl Grid {
     }
 }
 
-impl Place {
+impl Position {
     /// How far it is to another, along the ground.
     #[must_use]
     pub fn distance(self, other: Self) -> f64 {
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn a_cell_owns_its_lower_edges() {
         let grid = grid(4, 4, 2, 2, 0);
-        let cell = |x, z| grid.cell(Place { x, z });
+        let cell = |x, z| grid.cell(Position { x, z });
         assert_eq!(cell(-20.0, -10.0), Some(0));
         assert_eq!(cell(-10.0, -10.0), Some(1));
         assert_eq!(cell(-10.01, -5.0), Some(4));

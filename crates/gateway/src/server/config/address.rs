@@ -79,11 +79,11 @@ const UNIX_PATH_BYTES: usize = 107;
 pub struct ListenAddress {
     /// What is spoken there.
     pub wire: Wire,
-    place: Place,
+    endpoint: Endpoint,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+enum Endpoint {
     /// An address and port. IPv6's unspecified address takes IPv4 too unless
     /// it is to be `only_v6`.
     Socket { at: SocketAddr, only_v6: bool },
@@ -121,7 +121,7 @@ impl ListenAddress {
                     })?;
                 Ok(Self {
                     wire: Wire::Tcp,
-                    place: Place::Socket { at, only_v6: is_v6 },
+                    endpoint: Endpoint::Socket { at, only_v6: is_v6 },
                 })
             }
             name => {
@@ -146,31 +146,31 @@ impl ListenAddress {
     /// The address and port, unless it is a Unix socket.
     #[must_use]
     pub fn socket(&self) -> Option<SocketAddr> {
-        match self.place {
-            Place::Socket { at, .. } => Some(at),
-            Place::Path(_) => None,
+        match self.endpoint {
+            Endpoint::Socket { at, .. } => Some(at),
+            Endpoint::Path(_) => None,
         }
     }
 
     /// The path of a Unix socket, if it is one.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
-        match &self.place {
-            Place::Socket { .. } => None,
-            Place::Path(path) => Some(path),
+        match &self.endpoint {
+            Endpoint::Socket { .. } => None,
+            Endpoint::Path(path) => Some(path),
         }
     }
 
     /// Whether peers that speak IPv4 are to be kept out.
     #[must_use]
     pub fn is_only_v6(&self) -> bool {
-        matches!(self.place, Place::Socket { only_v6: true, .. })
+        matches!(self.endpoint, Endpoint::Socket { only_v6: true, .. })
     }
 
     fn socket_at(wire: Wire, at: SocketAddr) -> Self {
         Self {
             wire,
-            place: Place::Socket { at, only_v6: false },
+            endpoint: Endpoint::Socket { at, only_v6: false },
         }
     }
 
@@ -182,7 +182,7 @@ impl ListenAddress {
         }
         Ok(Self {
             wire: Wire::Unix,
-            place: Place::Path(path.into()),
+            endpoint: Endpoint::Path(path.into()),
         })
     }
 }
@@ -213,9 +213,9 @@ impl fmt::Display for ListenAddress {
             .iter()
             .find(|(_, wire)| *wire == self.wire)
             .map_or("tcp", |(name, _)| name);
-        match &self.place {
-            Place::Socket { at, .. } => write!(f, "{name}://{at}"),
-            Place::Path(path) => write!(f, "{name}://{}", path.display()),
+        match &self.endpoint {
+            Endpoint::Socket { at, .. } => write!(f, "{name}://{at}"),
+            Endpoint::Path(path) => write!(f, "{name}://{}", path.display()),
         }
     }
 }

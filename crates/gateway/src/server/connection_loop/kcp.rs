@@ -194,11 +194,11 @@ impl ConnectionLoop {
         self.shared.loads[self.number].fetch_add(1, Ordering::Relaxed);
         self.side.set_address_forgeable(key, true);
         self.kcp_ports[port].peers.insert((peer, conversation), key);
-        let place = self.kcp_unproven.insert(key, address);
+        let id = self.kcp_unproven.insert(key, address);
         if let Some(socket) = self.sockets.get(key)
             && let StreamTransport::Kcp(session) = &mut socket.transport
         {
-            session.place = Some(place);
+            session.unproven = Some(id);
         }
         Some(key)
     }
@@ -215,11 +215,11 @@ impl ConnectionLoop {
             return false;
         };
         session.set_proven();
-        let Some(place) = session.place.take() else {
+        let Some(id) = session.unproven.take() else {
             return true;
         };
         let (port, peer, conversation) = (session.port, session.peer, session.conversation());
-        self.kcp_unproven.remove(place);
+        self.kcp_unproven.remove(id);
         self.side.set_address_forgeable(key, false);
         let address = peer.ip().to_canonical();
         let Some(permit) = self.shared.admit(now, kind, address, self.number) else {
@@ -288,8 +288,8 @@ impl ConnectionLoop {
             if let Some(noted) = session.noted {
                 self.kcp_due.remove(&(noted, key.slot()));
             }
-            if let Some(place) = session.place {
-                self.kcp_unproven.remove(place);
+            if let Some(id) = session.unproven {
+                self.kcp_unproven.remove(id);
             }
             let name = (session.peer, session.conversation());
             if let Some(port) = self.kcp_ports.get_mut(session.port)

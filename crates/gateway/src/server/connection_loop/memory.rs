@@ -21,11 +21,11 @@ impl ConnectionLoop {
             return;
         };
         let key = socket.key;
-        let place = match &socket.transport {
-            StreamTransport::Kcp(session) => session.place,
+        let unproven = match &socket.transport {
+            StreamTransport::Kcp(session) => session.unproven,
             _ => None,
         };
-        if !socket.is_unauthenticated && place.is_none() {
+        if !socket.is_unauthenticated && unproven.is_none() {
             return;
         }
         let settings = &self.config.connections;
@@ -40,8 +40,8 @@ impl ConnectionLoop {
         }
         let held =
             socket.transport.held_bytes() + socket.backlog.capacity() + self.side.held_bytes(key);
-        if let Some(place) = place {
-            self.kcp_unproven.hold(place, held);
+        if let Some(unproven) = unproven {
+            self.kcp_unproven.hold(unproven, held);
             self.make_room_of_unproven(now);
         } else {
             for evicted in socket.permit.hold(held) {

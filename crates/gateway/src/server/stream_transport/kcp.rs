@@ -28,7 +28,7 @@ use crate::core::{CloseReason, ConnKey, ConnectionManager, Peer};
 use super::{Reading, Writing};
 use cookie::CookieKey;
 pub(in crate::server) use counters::{KcpCounters, KcpEvent};
-pub(in crate::server) use unproven::{Place, Unproven};
+pub(in crate::server) use unproven::{Unproven, UnprovenId};
 
 /// What an unproven peer may be sent for each byte that came from it (RFC 9000,
 /// section 8.1).
@@ -60,8 +60,8 @@ pub(in crate::server) struct KcpSession {
     wire: Wire,
     /// When it is to be woken, as the loop has noted it.
     pub(in crate::server) noted: Option<Time>,
-    /// Its place among the unproven, while it is one.
-    pub(in crate::server) place: Option<Place>,
+    /// Which of the unproven it is, while it is one.
+    pub(in crate::server) unproven: Option<UnprovenId>,
     last_received: Time,
     silent_at_most: Duration,
     next_probe: Time,
@@ -136,7 +136,7 @@ impl KcpPort {
                 budget_bytes: Some(0),
             },
             noted: None,
-            place: None,
+            unproven: None,
             last_received: now,
             silent_at_most,
             next_probe: now + silent_at_most / 2,

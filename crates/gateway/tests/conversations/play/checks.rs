@@ -14,12 +14,12 @@ impl Play<'_> {
     /// Whether the well-behaved are promised anything: servers are trusted, and
     /// so is whoever loads files that let clients do more.
     pub(super) fn is_promised(&self) -> bool {
-        !self.stage.hostile_servers && self.stage.files.is_none()
+        !self.settings.hostile_servers && self.settings.files.is_none()
     }
 
     /// Whether nobody but the sentinels may write to their channel.
     pub(super) fn is_alone(&self) -> bool {
-        self.is_promised() && !self.stage.clients_decide
+        self.is_promised() && !self.settings.clients_decide
     }
 
     fn is_held(&self) -> bool {
@@ -33,11 +33,11 @@ impl Play<'_> {
         for side in &self.sides {
             side.check_invariants().map_err(broken)?;
         }
-        let may_clients_own = self.stage.files.is_some_and(|files| files.dev);
+        let may_clients_own = self.settings.files.is_some_and(|files| files.dev);
         if !may_clients_own && let Some((owner, Peer::Client)) = self.channels.global_owner() {
             return Err(format!("GLOBAL is owned by a client, {owner}"));
         }
-        let limits = self.stage.slow_readers();
+        let limits = self.settings.slow_readers();
         let limit = limits.close_at_bytes.max(limits.server_close_at_bytes);
         for peer in &self.peers {
             let waiting = self.sides[peer.side].waiting(peer.key);

@@ -7,7 +7,7 @@ use lagometer_gateway::core::{ConnectionManager, Event, ReadControl, SideId};
 use super::super::peer::TestPeer;
 use super::super::script::{Form, SentFrame};
 use super::super::sentinels::Sentinels;
-use super::super::stage::CLOSE_AT_BYTES;
+use super::super::settings::CLOSE_AT_BYTES;
 use super::{BYSTANDER, Play, READERS, SERVER};
 
 /// Less does not congest a server, under any settings that are drawn.

@@ -49,12 +49,12 @@ pub(super) fn emulate(
     let stop = interrupt::listen()?;
     let (started, began) = (SystemTime::now(), Instant::now());
     let host = lagometer_instruments::machine::measured();
-    let place = Place {
+    let options = PlayOptions {
         testbed: Testbed::Emu,
         is_live: arguments.live.live,
         log: arguments.pcap.clone(),
     };
-    let found = play_all(&cells, place, stop)?;
+    let found = play_all(&cells, options, stop)?;
     let asked = serde_json::to_value(scenario).map_err(Failure::input)?;
     let mut document = instrument::document("world", asked, started, began.elapsed(), host);
     document.testbed = Some(Testbed::Emu.name().to_owned());
@@ -67,7 +67,7 @@ pub(super) fn emulate(
 }
 
 /// Where worlds are played, and how they are seen.
-pub(super) struct Place {
+pub(super) struct PlayOptions {
     pub(super) testbed: Testbed,
     pub(super) is_live: bool,
     /// Where the packets of the first are logged.
@@ -77,7 +77,7 @@ pub(super) struct Place {
 /// Plays one cell after the other, until `stop`, but one at least.
 pub(super) fn play_all(
     cells: &[Cell],
-    mut place: Place,
+    mut options: PlayOptions,
     stop: &AtomicBool,
 ) -> Result<FoundWorlds, Failure> {
     let mut all = FoundWorlds {
@@ -91,8 +91,8 @@ pub(super) fn play_all(
             all.partial = true;
             break;
         }
-        let found = play(cell, &place, stop)?;
-        place.log = None;
+        let found = play(cell, &options, stop)?;
+        options.log = None;
         all.log = all.log.or(found.log);
         all.worlds.push(found.world);
         all.partial |= found.partial;
@@ -101,7 +101,7 @@ pub(super) fn play_all(
     Ok(all)
 }
 
-fn play(cell: &Cell, place: &Place, stop: &AtomicBool) -> Result<EmulatedWorld, Failure> {
+fn play(cell: &Cell, options: &PlayOptions, stop: &AtomicBool) -> Result<EmulatedWorld, Failure> {
     let scenario = &cell.scenario;
     note!(
         "lagometer: `{}` with {} players over {} on {}, one every {}, then {}",
@@ -112,8 +112,8 @@ fn play(cell: &Cell, place: &Place, stop: &AtomicBool) -> Result<EmulatedWorld, 
         scenario.join_every,
         scenario.duration
     );
-    let (transport, log) = (cell.transport, place.log.clone());
-    let landscape = Landscape::build(scenario, &cell.profile, transport, place.testbed, log)
+    let (transport, log) = (cell.transport, options.log.clone());
+    let landscape = Landscape::build(scenario, &cell.profile, transport, options.testbed, log)
         .map_err(failure)?;
     let (scheme, space) = (cell.transport.scheme(), scenario.space);
     let own = landscape
@@ -123,10 +123,10 @@ fn play(cell: &Cell, place: &Place, stop: &AtomicBool) -> Result<EmulatedWorld, 
     let gateway = Gateway {
         servers: venue.servers,
         // A guest's processor has no time of its own to report.
-        metrics: venue.metrics.filter(|_| place.testbed == Testbed::Emu),
+        metrics: venue.metrics.filter(|_| options.testbed == Testbed::Emu),
         clients_port: venue.clients[0].port(),
     };
-    let mut line = Progress::start(scenario, place.is_live);
+    let mut line = Progress::start(scenario, options.is_live);
     let played = landscape.play(
         scenario,
         gateway,

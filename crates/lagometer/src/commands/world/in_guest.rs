@@ -12,7 +12,7 @@ use lagometer_results::World;
 use lagometer_testbed::Testbed;
 use lagometer_world::Scenario;
 
-use super::emulated::{self, FoundWorlds, Place};
+use super::emulated::{self, FoundWorlds, PlayOptions};
 use super::{asked_players, finish, over_networks, prepare};
 use crate::cli::WorldArguments;
 use crate::commands::in_guest::{self, Visit, save_packets};
@@ -123,10 +123,10 @@ pub(crate) fn play_within(
     let scenario = prepare(arguments)?;
     let players = asked_players(&scenario, arguments);
     let cells = over_networks::cells(&scenario, &players, arguments)?;
-    let place = Place {
+    let options = PlayOptions {
         testbed: Testbed::Kernel,
         is_live: false,
         log: (arguments.pcap.as_ref()).map(|_| Path::new(SHARE).join(PACKETS)),
     };
-    emulated::play_all(&cells, place, stop)
+    emulated::play_all(&cells, options, stop)
 }

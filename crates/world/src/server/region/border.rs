@@ -11,7 +11,7 @@ use lagometer_protocol::messages::unrealpb::SpatialChannelData;
 use lagometer_units::Time;
 use prost::Message as _;
 
-use super::{Charge, Region, Stage};
+use super::{Charge, Region, RegionState};
 use crate::measure::authority::Authority;
 use crate::server::count_refusal;
 use crate::server::handover_state::HandoverState;
@@ -159,7 +159,7 @@ impl Region {
     pub(super) fn recovered_all(&mut self, outbox: &mut Outbox) {
         if self.cells.is_empty() {
             // Somebody has removed what it had.
-            self.stage = Stage::Beginning;
+            self.state = RegionState::Beginning;
             self.ask_for_cells(self.conn_id.unwrap_or(0), outbox);
             return;
         }
@@ -193,7 +193,7 @@ impl Region {
             let sent = outbox.subscribe(entity.0, conn_id, Some(write));
             count_refusal(&mut self.counts, &sent);
         }
-        self.stage = Stage::Ready;
+        self.state = RegionState::Ready;
     }
 
     /// The data of an entity that nobody simulates has come.

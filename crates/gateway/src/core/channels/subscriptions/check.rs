@@ -9,7 +9,7 @@ use super::super::channel_table::ChannelTable;
 use super::super::connection_table::ConnectionTable;
 use super::Subscriptions;
 use super::subscribers::Subscribers;
-use super::subscription::Place;
+use super::subscription::SubscriptionState;
 
 impl Subscriptions {
     /// Whether all whose turn for a whole state is still to come wait for it.
@@ -56,20 +56,20 @@ impl Subscribers {
                 subscription.options.are_sound(),
                 "{member} is subscribed to {id} as nobody can be"
             );
-            match subscription.place {
-                Place::Member { group } => {
+            match subscription.state {
+                SubscriptionState::Member { group } => {
                     *members.entry((group, connection.side)).or_default() += 1;
                 }
-                Place::Joining { group } => _ = joining.insert((group, member)),
-                Place::AwaitingData => hold!(
+                SubscriptionState::Joining { group } => _ = joining.insert((group, member)),
+                SubscriptionState::AwaitingData => hold!(
                     self.awaiting_data.contains(&member),
                     "{member} waits for data of {id}, which does not know"
                 ),
-                Place::Outside => hold!(
+                SubscriptionState::Outside => hold!(
                     !subscription.options.has_access(),
                     "{member} may read {id} but is sent nothing"
                 ),
-                Place::Waiting { .. } => {}
+                SubscriptionState::Waiting { .. } => {}
             }
         }
         hold!(

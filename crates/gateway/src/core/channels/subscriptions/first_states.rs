@@ -22,7 +22,7 @@ use super::super::accounts::BYTES_PER_UNIT;
 use super::super::channel::WholeState;
 use super::super::timers::Due;
 use super::fan_out::Start;
-use super::subscription::Place;
+use super::subscription::SubscriptionState;
 use super::{Subscriptions, Tables};
 
 /// Units of work that the states of one tick may cost: 512 KiB of data, encoded
@@ -115,7 +115,7 @@ impl Subscriptions {
         let channel = tables.channels.get(id);
         let subscription =
             channel.and_then(|channel| channel.subscribers.subscriptions.get(&member));
-        if !subscription.is_some_and(|subscription| subscription.place.waits_for(due)) {
+        if !subscription.is_some_and(|subscription| subscription.state.waits_for(due)) {
             return;
         }
         if self.first_states.waiting.is_empty() {
@@ -161,7 +161,7 @@ impl Subscriptions {
         let Some(subscription) = channel.subscribers.subscriptions.get_mut(&member) else {
             return;
         };
-        let Place::Waiting { due: wanted, whole } = subscription.place else {
+        let SubscriptionState::Waiting { due: wanted, whole } = subscription.state else {
             return;
         };
         if wanted != due {
@@ -175,7 +175,7 @@ impl Subscriptions {
         }
         let masks = subscription.options.masks.clone();
         let Some(content) = channel.data.as_mut().and_then(|data| data.content.as_mut()) else {
-            subscription.place = Place::AwaitingData;
+            subscription.state = SubscriptionState::AwaitingData;
             channel.subscribers.awaiting_data.insert(member);
             return;
         };
@@ -220,9 +220,9 @@ impl Subscriptions {
         let due = now.round_up_to(tick);
         for member in std::mem::take(&mut channel.subscribers.awaiting_data) {
             if let Some(subscription) = channel.subscribers.subscriptions.get_mut(&member)
-                && subscription.place == Place::AwaitingData
+                && subscription.state == SubscriptionState::AwaitingData
             {
-                subscription.place = Place::Waiting { due, whole: true };
+                subscription.state = SubscriptionState::Waiting { due, whole: true };
                 let due_state = Due::FirstState {
                     channel: id,
                     id: member,

@@ -8,7 +8,7 @@ use crate::core::bus::ToConnections;
 use crate::core::ids::{ChannelId, ConnId, GroupId};
 
 use super::fan_out::{Grid, Start};
-use super::subscription::Place;
+use super::subscription::SubscriptionState;
 use super::{Subscriptions, Tables};
 
 impl Subscriptions {
@@ -45,7 +45,7 @@ impl Subscriptions {
             Self::enter_group(tables, id, member, number);
         } else {
             group.join_at_tick(member, cursor, not_before);
-            subscription.place = Place::Joining { group: number };
+            subscription.state = SubscriptionState::Joining { group: number };
         }
         Self::arm(tables, now, id);
     }
@@ -55,14 +55,16 @@ impl Subscriptions {
     pub(super) fn leave_group(tables: &mut Tables, id: ChannelId, member: ConnId) -> Option<u64> {
         let channel = tables.channels.get_mut(id)?;
         let subscription = channel.subscribers.subscriptions.get_mut(&member)?;
-        let place = subscription.place;
-        let (Place::Member { group: number } | Place::Joining { group: number }) = place else {
+        let state = subscription.state;
+        let (SubscriptionState::Member { group: number }
+        | SubscriptionState::Joining { group: number }) = state
+        else {
             return None;
         };
-        subscription.place = Place::Outside;
+        subscription.state = SubscriptionState::Outside;
         let group = channel.subscribers.fan_out.group(number)?;
         let cursor = group.stay_away(member).unwrap_or(group.cursor());
-        if let Place::Member { .. } = place
+        if let SubscriptionState::Member { .. } = state
             && let Some(connection) = tables.connections.any_mut(member)
         {
             group.exit(connection.side);
@@ -92,7 +94,7 @@ impl Subscriptions {
             && let Some(group) = channel.subscribers.fan_out.group(number)
             && let Some(connection) = tables.connections.get(member)
         {
-            subscription.place = Place::Member { group: number };
+            subscription.state = SubscriptionState::Member { group: number };
             group.enter(connection.side);
             let join = ToConnections::Join {
                 group: number,

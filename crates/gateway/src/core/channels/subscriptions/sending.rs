@@ -12,7 +12,7 @@ use crate::core::ids::{ConnId, GroupId, Peer, SideId};
 use super::super::channel::Channel;
 use super::super::connection_table::ConnectionTable;
 use super::super::outbound::Outbound;
-use super::subscription::Place;
+use super::subscription::SubscriptionState;
 use super::windows::{Built, Recipe, Update, build, masked};
 
 /// One group's windows on their way.
@@ -58,13 +58,13 @@ impl Sending<'_> {
             self.send(side, &Recipients::Group(self.number), &windows, &contested);
         }
         for &id in contested.iter() {
-            let place = self
+            let state = self
                 .channel
                 .subscribers
                 .subscriptions
                 .get(&id)
-                .map(|one| one.place);
-            if place == Some(Place::Member { group: self.number }) {
+                .map(|one| one.state);
+            if state == Some(SubscriptionState::Member { group: self.number }) {
                 self.apart(cursor, id);
             }
         }

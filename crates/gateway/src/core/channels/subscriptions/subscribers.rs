@@ -9,7 +9,7 @@ use crate::core::by_number::ByNumber;
 use crate::core::ids::{ConnId, GroupId};
 
 use super::fan_out::FanOut;
-use super::subscription::{Place, Subscription};
+use super::subscription::{Subscription, SubscriptionState};
 
 /// A channel's subscriptions and its fan-out. Only the modules of subscriptions change
 /// them, or see what they consist of: the two follow from each other.
@@ -56,8 +56,8 @@ impl Subscribers {
     pub(in crate::core::channels) fn members(&self) -> impl Iterator<Item = (GroupId, ConnId)> {
         self.subscriptions
             .iter()
-            .filter_map(|(id, subscription)| match subscription.place {
-                Place::Member { group } => Some((group, id)),
+            .filter_map(|(id, subscription)| match subscription.state {
+                SubscriptionState::Member { group } => Some((group, id)),
                 _ => None,
             })
     }
@@ -70,7 +70,7 @@ impl Subscribers {
     /// Whether a subscriber's first state, or that it joins a group, is due then.
     pub(in crate::core::channels) fn waits_for_state(&self, id: ConnId, at: Time) -> bool {
         self.subscription(id)
-            .is_some_and(|subscription| subscription.place.waits_for(at))
+            .is_some_and(|subscription| subscription.state.waits_for(at))
     }
 
     /// The channel's data is another now: what was kept of the old is not passed on.

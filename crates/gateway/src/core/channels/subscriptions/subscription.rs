@@ -15,12 +15,12 @@ use crate::core::settings::{ChannelTypeSettings, PeerBudgets};
 pub(in crate::core::channels) struct Subscription {
     pub(super) options: SubOptions,
     pub(super) since: Time,
-    pub(super) place: Place,
+    pub(super) state: SubscriptionState,
 }
 
 /// How far a subscription has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Place {
+pub(super) enum SubscriptionState {
     /// It has no access: it gets nothing.
     Outside,
     /// It gets the `whole` state then, or else just joins a group.
@@ -68,7 +68,7 @@ impl Subscription {
     }
 }
 
-impl Place {
+impl SubscriptionState {
     /// Whether the first state, or joining a group, is due then.
     pub(super) fn waits_for(self, at: Time) -> bool {
         matches!(self, Self::Waiting { due, .. } if due == at)

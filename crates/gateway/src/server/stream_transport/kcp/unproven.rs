@@ -24,9 +24,9 @@ pub(in crate::server) struct Unproven {
     held_bytes: usize,
 }
 
-/// A conversation's place in the table.
+/// A conversation in the table: by its age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::server) struct Place(u64);
+pub(in crate::server) struct UnprovenId(u64);
 
 #[derive(Clone, Copy, Debug)]
 struct Conversation {
@@ -45,14 +45,14 @@ impl Unproven {
         of_an_address: u32,
     ) -> Option<ConnKey> {
         let own = self.by_household.get(&household(address));
-        let oldest_own = own.and_then(|places| {
-            let has_its_share = places.len() >= of_an_address as usize;
-            places.first().filter(|_| has_its_share)
+        let oldest_own = own.and_then(|ids| {
+            let has_its_share = ids.len() >= of_an_address as usize;
+            ids.first().filter(|_| has_its_share)
         });
         let is_full = self.by_age.len() >= at_most as usize;
         let oldest = self.by_age.keys().next().filter(|_| is_full);
-        let place = oldest_own.or(oldest)?;
-        self.by_age.get(place).map(|conversation| conversation.key)
+        let id = oldest_own.or(oldest)?;
+        self.by_age.get(id).map(|conversation| conversation.key)
     }
 
     /// Who has to go because all together hold more memory than that.
@@ -62,25 +62,22 @@ impl Unproven {
     }
 
     /// Takes one in.
-    pub(in crate::server) fn insert(&mut self, key: ConnKey, address: IpAddr) -> Place {
-        let (place, household) = (self.next, household(address));
+    pub(in crate::server) fn insert(&mut self, key: ConnKey, address: IpAddr) -> UnprovenId {
+        let (id, household) = (self.next, household(address));
         self.next += 1;
         let conversation = Conversation {
             key,
             household,
             held_bytes: 0,
         };
-        self.by_age.insert(place, conversation);
-        self.by_household
-            .entry(household)
-            .or_default()
-            .insert(place);
-        Place(place)
+        self.by_age.insert(id, conversation);
+        self.by_household.entry(household).or_default().insert(id);
+        UnprovenId(id)
     }
 
     /// One holds so much memory from now on.
-    pub(in crate::server) fn hold(&mut self, place: Place, bytes: usize) {
-        if let Some(conversation) = self.by_age.get_mut(&place.0) {
+    pub(in crate::server) fn hold(&mut self, id: UnprovenId, bytes: usize) {
+        if let Some(conversation) = self.by_age.get_mut(&id.0) {
             let before = std::mem::replace(&mut conversation.held_bytes, bytes);
             self.held_bytes = self.held_bytes - before + bytes;
         }
@@ -92,14 +89,14 @@ impl Unproven {
     }
 
     /// One was proven, or has gone.
-    pub(in crate::server) fn remove(&mut self, place: Place) {
-        let Some(conversation) = self.by_age.remove(&place.0) else {
+    pub(in crate::server) fn remove(&mut self, id: UnprovenId) {
+        let Some(conversation) = self.by_age.remove(&id.0) else {
             return;
         };
         self.held_bytes -= conversation.held_bytes;
-        if let Some(places) = self.by_household.get_mut(&conversation.household) {
-            places.remove(&place.0);
-            if places.is_empty() {
+        if let Some(ids) = self.by_household.get_mut(&conversation.household) {
+            ids.remove(&id.0);
+            if ids.is_empty() {
                 self.by_household.remove(&conversation.household);
             }
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lagometer_client::Outbox;
 
-use super::{POLL_TIME, Peer, Stage};
+use super::{POLL_TIME, Peer, RunningWorld};
 use crate::driver::backend::ConnectionBackend;
 use crate::server::Server;
 
@@ -16,7 +16,7 @@ const WITHIN: Duration = Duration::from_secs(1);
 /// that players are gone: several of the longest ticks in use.
 const NOTICED_AFTER: Duration = Duration::from_millis(150);
 
-impl<W: ConnectionBackend> Stage<'_, W> {
+impl<W: ConnectionBackend> RunningWorld<'_, W> {
     /// Players hang up; then servers remove the channels they have made; then
     /// they take their leave, so that nothing is kept for their return.
     ///

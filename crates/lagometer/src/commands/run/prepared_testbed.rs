@@ -28,7 +28,7 @@ use crate::failure::Failure;
 use crate::remote_end;
 
 /// Where a run is played, made ready.
-pub(super) struct Place {
+pub(super) struct PreparedTestbed {
     testbed: Testbed,
     /// The other end of a real path.
     remote: Option<Remote>,
@@ -65,7 +65,7 @@ impl Played {
     }
 }
 
-impl Place {
+impl PreparedTestbed {
     /// Reaches, asks for or finds what the testbed needs.
     pub(super) fn prepare(arguments: &RunArguments, testbed: Testbed) -> Result<Self, Failure> {
         let remote = (testbed == Testbed::Net)

@@ -80,15 +80,15 @@ pub fn play_shard<W: ConnectionBackend>(
     clock: &Rc<Cell<Time>>,
     coordination: &mut dyn Coordination,
 ) -> Result<Outcome, PlayError> {
-    let mut stage = Stage::open(scenario, shard, backend, clock, coordination)?;
-    stage.fill()?;
-    stage.measure()?;
-    stage.compare()?;
-    stage.close()
+    let mut world = RunningWorld::open(scenario, shard, backend, clock, coordination)?;
+    world.fill()?;
+    world.measure()?;
+    world.compare()?;
+    world.close()
 }
 
 /// The world while it is played.
-struct Stage<'a, W> {
+struct RunningWorld<'a, W> {
     scenario: Arc<Scenario>,
     shard: Shard,
     backend: W,
@@ -111,7 +111,7 @@ struct Stage<'a, W> {
     measurements: Measurements,
 }
 
-impl<'a, W: ConnectionBackend> Stage<'a, W> {
+impl<'a, W: ConnectionBackend> RunningWorld<'a, W> {
     /// Connects the servers and waits until they have the world.
     fn open(
         scenario: &Arc<Scenario>,
@@ -120,7 +120,7 @@ impl<'a, W: ConnectionBackend> Stage<'a, W> {
         clock: &Rc<Cell<Time>>,
         coordination: &'a mut dyn Coordination,
     ) -> Result<Self, PlayError> {
-        let mut stage = Self {
+        let mut world = Self {
             measurements: Measurements::new(scenario, backend.processor_time()),
             scenario: Arc::clone(scenario),
             shard,
@@ -143,16 +143,16 @@ impl<'a, W: ConnectionBackend> Stage<'a, W> {
             if number == 0 {
                 server.begin_world();
             }
-            let id = stage.connect_server(server)?;
-            stage.servers.insert(number, id);
+            let id = world.connect_server(server)?;
+            world.servers.insert(number, id);
             if number == 0 {
                 // The others find the gateway as a world begins.
-                stage.wait_for_servers()?;
+                world.wait_for_servers()?;
             }
         }
-        stage.wait_for_servers()?;
-        stage.backend.start()?;
-        Ok(stage)
+        world.wait_for_servers()?;
+        world.backend.start()?;
+        Ok(world)
     }
 
     /// Waits until all servers have what they are to own.

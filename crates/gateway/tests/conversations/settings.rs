@@ -16,7 +16,7 @@ pub(crate) const CLOSE_AT_BYTES: usize = 2 << 20;
 /// The settings a conversation is held under.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a setting by itself")]
-pub(crate) struct Stage {
+pub(crate) struct ConversationSettings {
     /// Attackers come in as servers too: then nothing is promised to anybody
     /// but that the gateway lives and its tables are sound.
     pub(crate) hostile_servers: bool,
@@ -94,7 +94,7 @@ impl Files {
     }
 }
 
-impl Stage {
+impl ConversationSettings {
     pub(super) fn draw(choices: &mut Choices<'_>) -> Self {
         Self {
             hostile_servers: choices.one_in(2),
@@ -113,7 +113,7 @@ impl Stage {
         }
     }
 
-    /// Another stage with these settings. Rights change only where nothing is
+    /// Other settings of the same gateway. Rights change only where nothing is
     /// promised.
     pub(crate) fn reloaded(&self, tight: bool, anti_ddos: bool) -> Self {
         Self {

@@ -16,7 +16,7 @@ use lagometer_client::Settings;
 use lagometer_units::Time;
 
 use super::agenda::Duty;
-use super::{Peer, Stage, TIMEOUT};
+use super::{Peer, RunningWorld, TIMEOUT};
 use crate::driver::backend::{ConnectionBackend, End, PeerId, PlayError};
 use crate::player::{ASK_AGAIN_AFTER, Player};
 use crate::server::Server;
@@ -28,7 +28,7 @@ const RETURN_AFTER: Duration = Duration::from_millis(500);
 /// asking may be lost.
 const BACK_WITHIN: Duration = ASK_AGAIN_AFTER.saturating_mul(2);
 
-impl<W: ConnectionBackend> Stage<'_, W> {
+impl<W: ConnectionBackend> RunningWorld<'_, W> {
     /// Removes whose connection has closed, and schedules their return.
     pub(super) fn reap_closed(&mut self) {
         while let Some((peer, reason)) = self.backend.take_ended() {

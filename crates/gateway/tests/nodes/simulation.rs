@@ -35,8 +35,8 @@ pub(crate) enum Part {
     Channels(Box<(ChannelsNode, Managers)>),
 }
 
-/// A place for a node: who is there now.
-pub(crate) struct Place {
+/// A place that a node may have: who is there now.
+pub(crate) struct NodeSlot {
     pub(crate) id: NodeId,
     pub(crate) part: Option<Part>,
     /// How far its clock is ahead of the world's.
@@ -51,11 +51,11 @@ pub(crate) struct Place {
 /// Connection loops of each edge.
 const LOOPS: u16 = 2;
 
-pub(crate) struct Stage {
+pub(crate) struct Simulation {
     pub(crate) now: u64,
     random: Random,
     bus: Bus,
-    pub(crate) places: Vec<Place>,
+    pub(crate) slots: Vec<NodeSlot>,
     edges: usize,
     pub(crate) peers: Vec<GamePeer>,
     connects_at: Vec<u64>,
@@ -71,7 +71,7 @@ pub(crate) struct Stage {
     outcome: Outcome,
 }
 
-impl Stage {
+impl Simulation {
     pub(crate) fn new(seed: u64, says: bool) -> Self {
         let mut random = Random(seed);
         let edges = random.within(1, 4) as usize;
@@ -109,7 +109,7 @@ impl Stage {
         schedule: Vec<(u64, Fault)>,
         says: bool,
     ) -> Self {
-        let places = (0..edges + channels).map(|_| Place {
+        let slots = (0..edges + channels).map(|_| NodeSlot {
             id: NodeId(0),
             part: None,
             ahead: random.within(0, 1000) * MS,
@@ -118,7 +118,7 @@ impl Stage {
             starts_at: Some(0),
             ending: None,
         });
-        let places: Vec<Place> = places.collect();
+        let slots: Vec<NodeSlot> = slots.collect();
         let mut peers = vec![GamePeer::new(Peer::Server, "server".to_owned())];
         let players = random.within(1, 6);
         peers.extend((0..players).map(|n| GamePeer::new(Peer::Client, format!("player {n}"))));
@@ -126,7 +126,7 @@ impl Stage {
             now: 0,
             bus: Bus::new(Random(random.next())),
             random,
-            places,
+            slots,
             edges,
             connects_at: vec![100 * MS; peers.len()],
             peers,
@@ -153,18 +153,18 @@ impl Stage {
             }
             self.start_nodes();
             while let Some((node, event)) = self.bus.arrive(self.now) {
-                let place = self.places.iter_mut().find(|place| place.id == node);
-                if let Some(place) = place
-                    && Bus::has_room(place.inbox.len())
+                let slot = self.slots.iter_mut().find(|slot| slot.id == node);
+                if let Some(slot) = slot
+                    && Bus::has_room(slot.inbox.len())
                 {
-                    place.inbox.push_back(event);
+                    slot.inbox.push_back(event);
                 }
             }
-            for index in 0..self.places.len() {
+            for index in 0..self.slots.len() {
                 self.turn(index);
             }
             if self.turn_peers(quiet_from) {
-                for index in 0..self.places.len() {
+                for index in 0..self.slots.len() {
                     self.turn(index);
                 }
             }
@@ -191,8 +191,8 @@ impl Stage {
             recovered / MS
         );
         self.outcome.recovered_ms = recovered / MS;
-        for place in &self.places {
-            if let Some(Part::Channels(channels)) = &place.part
+        for slot in &self.slots {
+            if let Some(Part::Channels(channels)) = &slot.part
                 && let Some(manager) = &channels.1.own
             {
                 manager.check_invariants().expect("sound channels");
@@ -202,8 +202,8 @@ impl Stage {
     }
 
     fn sum_up(mut self) -> Outcome {
-        for place in &mut self.places {
-            Self::count(&mut self.outcome, place.part.take());
+        for slot in &mut self.slots {
+            Self::count(&mut self.outcome, slot.part.take());
         }
         self.outcome.updates = u64::from(self.truth);
         self.outcome.takeovers = self.owners.len() as u64;
@@ -241,11 +241,11 @@ impl Stage {
         .flatten()
         .min()
         .unwrap_or(u64::MAX);
-        for place in &self.places {
-            next = next.min(place.starts_at.unwrap_or(u64::MAX));
-            next = next.min(place.ending.map_or(u64::MAX, |(until, _)| until));
-            let local = self.local(place);
-            let due = match &place.part {
+        for slot in &self.slots {
+            next = next.min(slot.starts_at.unwrap_or(u64::MAX));
+            next = next.min(slot.ending.map_or(u64::MAX, |(until, _)| until));
+            let local = self.local(slot);
+            let due = match &slot.part {
                 None => continue,
                 Some(Part::Edge(edge)) => {
                     let sides = edge.1.iter().filter_map(ConnectionManager::next_deadline);
@@ -263,11 +263,11 @@ impl Stage {
                 }
             };
             if let Some(due) = due.into_iter().flatten().min() {
-                let due = due.as_nanos().saturating_sub(place.ahead);
-                next = next.min(due.max(place.paused_until));
+                let due = due.as_nanos().saturating_sub(slot.ahead);
+                next = next.min(due.max(slot.paused_until));
             }
-            if !place.inbox.is_empty() {
-                next = next.min(place.paused_until.max(self.now));
+            if !slot.inbox.is_empty() {
+                next = next.min(slot.paused_until.max(self.now));
             }
         }
         for (peer, &at) in self.peers.iter().zip(&self.connects_at) {
@@ -279,35 +279,35 @@ impl Stage {
         next.max(self.now + MS / 10)
     }
 
-    pub(crate) fn local(&self, place: &Place) -> Time {
-        Time::from_nanos(self.now + place.ahead)
+    pub(crate) fn local(&self, slot: &NodeSlot) -> Time {
+        Time::from_nanos(self.now + slot.ahead)
     }
 
     fn start_nodes(&mut self) {
-        for index in 0..self.places.len() {
-            let place = &mut self.places[index];
-            if place.starts_at.is_none_or(|at| at > self.now) {
+        for index in 0..self.slots.len() {
+            let slot = &mut self.slots[index];
+            if slot.starts_at.is_none_or(|at| at > self.now) {
                 continue;
             }
-            place.starts_at = None;
+            slot.starts_at = None;
             self.nodes += 1;
-            place.id = NodeId(1000 + self.nodes);
-            place.inbox.clear();
-            let local = Time::from_nanos(self.now + place.ahead);
+            slot.id = NodeId(1000 + self.nodes);
+            slot.inbox.clear();
+            let local = Time::from_nanos(self.now + slot.ahead);
             let times = NodeTimes::default();
-            place.part = Some(if index < self.edges {
+            slot.part = Some(if index < self.edges {
                 let settings = ConnectionSettings {
                     client_fsm: Fsm::authoritative_client(),
                     ..ConnectionSettings::default()
                 };
-                let edge = EdgeNode::new(local, place.id, LOOPS, times);
+                let edge = EdgeNode::new(local, slot.id, LOOPS, times);
                 let side = || ConnectionManager::new(settings.clone());
                 Part::Edge(Box::new((edge, (0..LOOPS).map(|_| side()).collect())))
             } else {
-                let node = ChannelsNode::new(local, place.id, times);
+                let node = ChannelsNode::new(local, slot.id, times);
                 Part::Channels(Box::new((node, Managers::default())))
             });
-            self.bus.add(self.now, place.id);
+            self.bus.add(self.now, slot.id);
         }
     }
 
@@ -319,7 +319,7 @@ impl Stage {
             Fault::Kill { node, back_after } => self.kill(node, back_after),
             Fault::End { node, back_after } => self.end(node, back_after),
             Fault::EndOwner { back_after } => {
-                let owner = self.places.iter().position(|place| self.is_owner(place));
+                let owner = self.slots.iter().position(|slot| self.is_owner(slot));
                 if let Some(node) = owner {
                     self.outcome.planned_ends += 1;
                     self.end(node, back_after);
@@ -336,18 +336,18 @@ impl Stage {
                 }
             }
             Fault::Cut { node, lasting } => {
-                let id = self.places[node].id;
+                let id = self.slots[node].id;
                 self.bus.cut(self.now, id, self.now + lasting);
             }
             Fault::CutAll { lasting } => {
-                for place in &self.places {
-                    self.bus.cut(self.now, place.id, self.now + lasting);
+                for slot in &self.slots {
+                    self.bus.cut(self.now, slot.id, self.now + lasting);
                 }
             }
             Fault::Pause { node, lasting } => {
-                self.places[node].paused_until = self.now + lasting;
+                self.slots[node].paused_until = self.now + lasting;
             }
-            Fault::Leap { node, by } => self.places[node].ahead += by,
+            Fault::Leap { node, by } => self.slots[node].ahead += by,
             Fault::Impairments(number) => self.bus.impairments = faults::impairments(number),
             Fault::LoseEntry => self.bus.forget_entry(),
         }
@@ -356,13 +356,13 @@ impl Stage {
     /// A node does what it has to do.
     fn turn(&mut self, index: usize) {
         let now = self.now;
-        let place = &mut self.places[index];
-        if place.paused_until > now {
+        let slot = &mut self.slots[index];
+        if slot.paused_until > now {
             return;
         }
-        let local = Time::from_nanos(now + place.ahead);
-        let events = std::mem::take(&mut place.inbox);
-        match &mut place.part {
+        let local = Time::from_nanos(now + slot.ahead);
+        let events = std::mem::take(&mut slot.inbox);
+        match &mut slot.part {
             None => return,
             Some(Part::Edge(edge)) => {
                 turn_edge(local, events, &mut edge.0, &mut edge.1);
@@ -379,14 +379,14 @@ impl Stage {
                 turn_channels(local, events, node, managers);
             }
         }
-        let id = self.places[index].id;
+        let id = self.slots[index].id;
         self.send(index, id);
     }
 
     /// Sends what a node has, and takes its notes.
     fn send(&mut self, index: usize, id: NodeId) {
         let (mut frames, mut tasks, mut notes) = (Vec::new(), Vec::new(), Vec::new());
-        match &mut self.places[index].part {
+        match &mut self.slots[index].part {
             None => return,
             Some(Part::Edge(edge)) => {
                 frames.extend(std::iter::from_fn(|| edge.0.poll_frame()));
@@ -432,10 +432,10 @@ impl Stage {
             if self.peers[index].at.is_none() && self.connects_at[index] <= now {
                 self.connects_at[index] = now + CONNECT_AFTER;
                 let edge = self.random.within(0, self.edges as u64) as usize;
-                let place = &mut self.places[edge];
-                let local = Time::from_nanos(now + place.ahead);
-                if let Some(Part::Edge(it)) = &mut place.part
-                    && place.paused_until <= now
+                let slot = &mut self.slots[edge];
+                let local = Time::from_nanos(now + slot.ahead);
+                if let Some(Part::Edge(it)) = &mut slot.part
+                    && slot.paused_until <= now
                 {
                     self.peers[index].connect(local, edge, side_of(index, &mut it.1));
                     any = true;
@@ -446,10 +446,10 @@ impl Stage {
             let Some((edge, _)) = self.peers[index].at else {
                 continue;
             };
-            let place = &mut self.places[edge];
-            let local = Time::from_nanos(now + place.ahead);
-            if let Some(Part::Edge(it)) = &mut place.part
-                && place.paused_until <= now
+            let slot = &mut self.slots[edge];
+            let local = Time::from_nanos(now + slot.ahead);
+            if let Some(Part::Edge(it)) = &mut slot.part
+                && slot.paused_until <= now
             {
                 let side = side_of(index, &mut it.1);
                 any |= self.peers[index].exchange(now, local, side, self.truth);
@@ -460,10 +460,10 @@ impl Stage {
         }
         self.update_at = now + UPDATE_EVERY;
         if let Some((edge, _)) = self.peers[0].at {
-            let place = &mut self.places[edge];
-            let local = Time::from_nanos(now + place.ahead);
-            if let Some(Part::Edge(it)) = &mut place.part
-                && place.paused_until <= now
+            let slot = &mut self.slots[edge];
+            let local = Time::from_nanos(now + slot.ahead);
+            if let Some(Part::Edge(it)) = &mut slot.part
+                && slot.paused_until <= now
             {
                 self.peers[0].update(local, side_of(0, &mut it.1), &mut self.truth);
                 any = true;

@@ -27,7 +27,7 @@ pub struct Network {
 }
 
 /// Has candidates played.
-pub struct Stage<'a> {
+pub struct Evaluator<'a> {
     /// The networks there are.
     pub networks: &'a [Network],
     /// Which figures are kept of a play.
@@ -42,7 +42,7 @@ pub struct Stage<'a> {
     pub keep: &'a mut (dyn FnMut(&Memory) + Send),
 }
 
-/// One thing that is asked of a stage.
+/// One thing that is asked of an evaluator.
 pub(crate) struct Asked<'a> {
     pub(crate) lane: &'a TunableLane,
     pub(crate) candidate: &'a Candidate,
@@ -58,7 +58,7 @@ struct Unknown {
     keys: Vec<String>,
 }
 
-impl Stage<'_> {
+impl Evaluator<'_> {
     /// The figures of everything that is asked, in order.
     pub(crate) fn play(&mut self, asked: &[Asked<'_>]) -> Result<Vec<Vec<f64>>, Stopped> {
         let wanted = self.aim.metrics().count();
@@ -199,10 +199,10 @@ pub(crate) fn setup(
     })
 }
 
-/// One lane on a stage, on some of its networks and under some seeds: what a search
+/// One lane before an evaluator, on some of its networks and under some seeds: what a search
 /// plays.
 pub(crate) struct LanePlay<'s, 'a> {
-    pub(crate) stage: &'s mut Stage<'a>,
+    pub(crate) evaluator: &'s mut Evaluator<'a>,
     pub(crate) lane: &'s TunableLane,
     /// The places of the networks.
     pub(crate) networks: Vec<usize>,
@@ -224,11 +224,11 @@ impl Play for LanePlay<'_, '_> {
                 }
             }
         }
-        let found = self.stage.play(&asked)?;
+        let found = self.evaluator.play(&asked)?;
         let weights: Vec<f64> = self
             .networks
             .iter()
-            .map(|&network| self.stage.networks[network].weight)
+            .map(|&network| self.evaluator.networks[network].weight)
             .collect();
         let mut by_seed = found.chunks(weights.len()).map(|each| mix(each, &weights));
         let taken = asks
