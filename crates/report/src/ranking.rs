@@ -2,7 +2,7 @@
 //! from those that do not, the best of each first, those that could not be
 //! measured last.
 
-use lagometer_results::{Document, Lane, leaders, noise_ms};
+use lagometer_results::{Document, Lane, Metric, leaders, noise_ms};
 
 use crate::figure::Figure;
 
@@ -110,18 +110,25 @@ pub(crate) fn is_measured(lane: &Lane) -> bool {
     lane.messages.intended > 0
 }
 
-/// Which lanes of a group stand out by each of some figures, in the order of both: those
-/// that no other is shown to surpass, where any is beaten. None does by a figure that
-/// does not rank, or of which it is not known how it varies.
-pub(crate) fn best(document: &Document, group: &Group<'_>, figures: &[Figure]) -> Vec<Vec<bool>> {
-    let noise_ms = noise_ms(document);
-    let of = |figure: &Figure| match figure.metric().filter(|_| figure.is_ranked()) {
-        Some(metric) => leaders(metric, &group.lanes, noise_ms),
-        None => vec![false; group.lanes.len()],
+/// Which lanes of each group of a table stand out by each of its figures, in the order of
+/// all three: those that no other of the group is shown to surpass, where any is beaten. None
+/// does by a figure that does not rank, or of which it is not known how it varies.
+pub(crate) fn best(
+    document: &Document,
+    groups: &[Group<'_>],
+    figures: &[Figure],
+) -> Vec<Vec<Vec<bool>>> {
+    let metric = |figure: &Figure| figure.metric().filter(|_| figure.is_ranked());
+    let metrics: Vec<Metric> = figures.iter().filter_map(metric).collect();
+    let lanes: Vec<&[&Lane]> = groups.iter().map(|group| &group.lanes[..]).collect();
+    let with_unranked = |leads: Vec<bool>| -> Vec<bool> {
+        let mut leads = leads.into_iter();
+        let of = |figure| metric(figure).is_some() && leads.next() == Some(true);
+        figures.iter().map(of).collect()
     };
-    let by_figure: Vec<Vec<bool>> = figures.iter().map(of).collect();
-    (0..group.lanes.len())
-        .map(|lane| by_figure.iter().map(|leads| leads[lane]).collect())
+    leaders(&metrics, &lanes, noise_ms(document))
+        .into_iter()
+        .map(|lanes| lanes.into_iter().map(with_unranked).collect())
         .collect()
 }
 
@@ -213,7 +220,7 @@ mod tests {
                     Figure::LongestEpisode,
                     Figure::Recovery,
                 ];
-                let best = best(&Document::empty("run"), &group, &figures);
+                let best = best(&Document::empty("run"), &[group], &figures).remove(0);
                 assert_eq!(
                     best[1], [false; 8],
                     "{figures:?} of {outage_ms} ms, {always} ms late"

@@ -29,7 +29,7 @@
 //! Where lanes ran in real time, a difference must also exceed what the
 //! machine's late wake-ups can do.
 
-use lagometer_stats::student;
+use lagometer_stats::{holm, student};
 
 use crate::document::{Document, Lane, ResampleUnit, Resamples};
 use crate::lag::per_minute;
@@ -108,16 +108,35 @@ pub fn difference(metric: Metric, first: &Lane, second: &Lane) -> Option<Differe
 /// [`noise_ms`](noise_ms()).
 #[must_use]
 pub fn judge(metric: Metric, first: &Lane, second: &Lane, noise_ms: f64) -> Judgement {
-    let Some(difference) = difference(metric, first, second) else {
-        return Judgement::Unknown;
-    };
-    if difference.p_value(floor(metric, noise_ms)) > 1.0 - CONFIDENCE {
-        Judgement::Neither
-    } else if (difference.mean > 0.0) == metric.more_is_better() {
-        Judgement::First
-    } else {
-        Judgement::Second
-    }
+    judge_together(&[(metric, first, second)], noise_ms)[0]
+}
+
+/// The same of comparisons that a reader takes in at once, as those of a table: all of
+/// them together find a difference where there is none with that chance (Holm's
+/// procedure).
+#[must_use]
+pub fn judge_together(pairs: &[(Metric, &Lane, &Lane)], noise_ms: f64) -> Vec<Judgement> {
+    let found: Vec<Option<(Metric, Difference)>> = pairs
+        .iter()
+        .map(|&(metric, first, second)| Some((metric, difference(metric, first, second)?)))
+        .collect();
+    let known = found.iter().flatten();
+    let p_values: Vec<f64> = known
+        .map(|(metric, found)| found.p_value(floor(*metric, noise_ms)))
+        .collect();
+    let mut sure = holm(&p_values, 1.0 - CONFIDENCE).into_iter();
+    let judged = found.into_iter().map(|found| {
+        let (metric, found) = found?;
+        let is_first = (found.mean > 0.0) == metric.more_is_better();
+        Some(match (sure.next()?, is_first) {
+            (false, _) => Judgement::Neither,
+            (true, true) => Judgement::First,
+            (true, false) => Judgement::Second,
+        })
+    });
+    judged
+        .map(|judged| judged.unwrap_or(Judgement::Unknown))
+        .collect()
 }
 
 /// What a difference of `metric` must exceed beside chance.

@@ -1,52 +1,65 @@
-//! Which lanes a table may show as the best by one figure.
+//! Which lanes a table may show as the best by its figures.
 
-use lagometer_stats::holm;
-
-use crate::difference::{CONFIDENCE, difference, floor};
+use crate::difference::{Judgement, judge_together};
 use crate::document::Lane;
 use crate::metric::Metric;
 
-/// Which of these lanes no other is shown to surpass by a figure, in their order: none
-/// where no lane beats any, or where the figure is a fact of the run, of which it is
-/// not known how it varies.
+/// Of each group of a table, of each lane and each of these figures, in their order: whether
+/// no other of its group is shown to surpass it by that figure, where it is shown to surpass
+/// any itself. Nobody leads by a fact of the run, of which it is not known how it varies.
 ///
-/// All comparisons of all lanes together find a difference where there is none in at
-/// most one of twenty runs (Holm's procedure). `noise_ms` is as in
-/// [`judge`](crate::judge()).
+/// A reader looks over the whole table, so all comparisons of all its groups by all its
+/// figures are one family: together they find a difference where there is none in at most
+/// one of twenty tables (Holm's procedure). `noise_ms` is as in [`judge`](crate::judge()).
 #[must_use]
-pub fn leaders(metric: Metric, lanes: &[&Lane], noise_ms: f64) -> Vec<bool> {
-    let (mut p_values, mut pairs) = (Vec::new(), Vec::new());
-    for (first, one) in lanes.iter().enumerate() {
-        for (second, other) in lanes.iter().enumerate().skip(first + 1) {
-            let Some(found) = difference(metric, one, other) else {
-                continue;
-            };
-            p_values.push(found.p_value(floor(metric, noise_ms)));
-            let wins = (found.mean > 0.0) == metric.more_is_better();
-            pairs.push(if wins {
-                (first, second)
-            } else {
-                (second, first)
-            });
+pub fn leaders(metrics: &[Metric], groups: &[&[&Lane]], noise_ms: f64) -> Vec<Vec<Vec<bool>>> {
+    let (mut pairs, mut places) = (Vec::new(), Vec::new());
+    for (group, lanes) in groups.iter().enumerate() {
+        for (first, &one) in lanes.iter().enumerate() {
+            for (second, &other) in lanes.iter().enumerate().skip(first + 1) {
+                for (column, &metric) in metrics.iter().enumerate() {
+                    pairs.push((metric, one, other));
+                    places.push((group, column, first, second));
+                }
+            }
         }
     }
-    let sure = holm(&p_values, 1.0 - CONFIDENCE);
-    let (mut surpasses, mut is_beaten) = (vec![false; lanes.len()], vec![false; lanes.len()]);
-    for ((winner, loser), sure) in pairs.into_iter().zip(sure) {
-        surpasses[winner] |= sure;
-        is_beaten[loser] |= sure;
+    let of_each = |lanes: &&[&Lane]| vec![vec![Seen::default(); metrics.len()]; lanes.len()];
+    let mut seen: Vec<Vec<Vec<Seen>>> = groups.iter().map(of_each).collect();
+    let judged = judge_together(&pairs, noise_ms);
+    for ((group, column, first, second), judgement) in places.into_iter().zip(judged) {
+        let (winner, loser) = match judgement {
+            Judgement::First => (first, second),
+            Judgement::Second => (second, first),
+            Judgement::Neither | Judgement::Unknown => continue,
+        };
+        seen[group][winner][column].surpasses = true;
+        seen[group][loser][column].is_beaten = true;
     }
-    // Whom nobody surpasses only because it varies surpasses nobody either.
-    surpasses
-        .into_iter()
-        .zip(is_beaten)
-        .map(|(surpasses, is_beaten)| surpasses && !is_beaten)
+    let leads = |lane: Vec<Seen>| lane.into_iter().map(Seen::leads).collect();
+    seen.into_iter()
+        .map(|lanes| lanes.into_iter().map(leads).collect())
         .collect()
+}
+
+/// What is shown of a lane by one figure.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    surpasses: bool,
+    is_beaten: bool,
+}
+
+impl Seen {
+    /// Whom nobody surpasses only because it varies surpasses nobody either.
+    const fn leads(self) -> bool {
+        self.surpasses && !self.is_beaten
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::difference::difference;
     use crate::difference::tests::seeds_lane;
     use crate::metric::Statistic;
 
@@ -64,7 +77,37 @@ mod tests {
     }
 
     fn found(metric: Metric, lanes: &[Lane]) -> Vec<bool> {
-        leaders(metric, &lanes.iter().collect::<Vec<_>>(), 0.0)
+        let lanes: Vec<&Lane> = lanes.iter().collect();
+        let mut groups = leaders(&[metric], &[&lanes], 0.0);
+        let of_only = |lane: Vec<bool>| lane[0];
+        groups.remove(0).into_iter().map(of_only).collect()
+    }
+
+    #[test]
+    fn each_group_has_leaders_of_its_own_and_each_figure() {
+        let lanes = [late(20, 1), late(5, 1), late(40, 1), late(20, 1)];
+        let groups: [&[&Lane]; 3] = [&[&lanes[0], &lanes[1]], &[], &[&lanes[2], &lanes[3]]];
+        let metrics = [Metric::LongestFreeze, Metric::Within(150)];
+        let leads = leaders(&metrics, &groups, 0.0);
+        let of = |leads: bool| vec![false, leads];
+        assert_eq!(
+            leads,
+            [vec![of(false), of(true)], vec![], vec![of(false), of(true)]]
+        );
+    }
+
+    /// What is certain enough by itself may be chance where much else is compared.
+    #[test]
+    fn a_table_of_more_columns_asks_for_more() {
+        let (one, other) = (late(20, 1), late(19, 2));
+        let share = Metric::Within(150);
+        let p = difference(share, &one, &other).unwrap().p_value(0.0);
+        let lanes: [&Lane; 2] = [&one, &other];
+        let alone = leaders(&[share], &[&lanes], 0.0);
+        assert!((0.005..0.05).contains(&p) && alone[0][1][0], "{p}");
+        // Medians are the same.
+        let many = [vec![share], vec![Metric::Rtt(Statistic::P50); 10]].concat();
+        assert!(!leaders(&many, &[&lanes], 0.0)[0][1][0]);
     }
 
     #[test]

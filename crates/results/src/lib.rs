@@ -40,7 +40,7 @@ pub use budget::{BadBudget, Budget, asked, evaluate};
 pub use capacity::{Capacity, capacity_verdict};
 pub use difference::{
     CONFIDENCE, Difference, Judgement, TWO_RUNS_ERRING, difference, difference_of_runs, interval,
-    judge, may_compare, mixed, mixed_difference, mixed_interval, noise_ms,
+    judge, judge_together, may_compare, mixed, mixed_difference, mixed_interval, noise_ms,
 };
 pub use document::*;
 pub use episodes::{

@@ -42,7 +42,8 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
     *out += r#"<th scope="col" class="strip-head">round trips"#;
     strip_axis(view, out);
     *out += "</th></tr></thead>";
-    for group in &view.groups {
+    let best = ranking::best(view.document, &view.groups, &figures);
+    for (group, best) in view.groups.iter().zip(best) {
         *out += "<tbody>";
         if let Some(label) = group.label {
             append!(
@@ -51,7 +52,6 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
                 figures.len() + 2
             );
         }
-        let best = ranking::best(view.document, group, &figures);
         for (lane, best) in group.lanes.iter().zip(best) {
             row(view, lane, figures.iter().copied().zip(best), out);
         }

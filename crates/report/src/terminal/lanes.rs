@@ -171,11 +171,11 @@ fn grid(document: &Document, groups: &[Group<'_>], figures: &[Figure]) -> Grid {
             .map(|&figure| Column::numbers(heading(figure, groups), figure.unit_label())),
     );
     let mut rows = Vec::new();
-    for group in groups {
+    let best = ranking::best(document, groups, figures);
+    for (group, best) in groups.iter().zip(best) {
         if let Some(label) = group.label {
             rows.push(Row::Label(label.to_owned(), Style::Dim));
         }
-        let best = ranking::best(document, group, figures);
         for (lane, best) in group.lanes.iter().zip(best) {
             let mut cells = vec![name(lane)];
             cells.extend(

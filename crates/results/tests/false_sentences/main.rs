@@ -11,6 +11,7 @@
 //! and `--nocapture` prints the rates. What each of these tests would notice, and
 //! the rates of the procedure before, stand in docs/false-sentences.md.
 
+mod bold;
 mod delays_and_ages;
 mod games;
 mod model;
