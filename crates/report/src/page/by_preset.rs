@@ -81,6 +81,7 @@ impl<'a> Switched<'a> {
             );
         }
         *out += "</div>\n";
+        *out += r#"<p class="note">Each preset has a verdict and bold figures of its own, each held to its error rate by itself.</p>"#;
         for (place, view) in views.iter().enumerate() {
             append!(out, r#"<div class="preset p{place}">"#);
             run::render(view, out);

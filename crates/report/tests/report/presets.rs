@@ -91,6 +91,8 @@ fn the_page_has_every_preset_and_switches_them_without_a_script() {
         assert!(text.contains(&format!("udp-{preset}")), "{preset}");
     }
     assert!(text.contains("Presets side by side"));
+    // Two verdicts on one page are not one.
+    assert!(text.contains("held to its error rate by itself"));
     let mut ids: Vec<&str> = text
         .split(" id=\"")
         .skip(1)
