@@ -9,7 +9,7 @@ use lagometer_results::Document;
 use super::markup::esc;
 use super::run;
 use super::view::View;
-use crate::by_preset::{figures, rows};
+use crate::by_preset::{self, figures, points};
 use crate::written;
 
 /// Presets that the style sheet can switch.
@@ -95,6 +95,7 @@ impl<'a> Switched<'a> {
     fn side_by_side(&self, view: &View<'_>, out: &mut String) {
         let limit_ms = view.about.limit_ms;
         let (figures, id) = (figures(limit_ms), view.id("by-preset"));
+        let table = by_preset::of(self.whole, limit_ms);
         append!(
             out,
             r#"<section class="by-preset" aria-labelledby="{id}"><h2 id="{id}">Presets side by side</h2><p class="note">"#
@@ -108,6 +109,13 @@ impl<'a> Switched<'a> {
                 esc(meaning(preset))
             );
         }
+        *out += if table.is_judged {
+            " ≈ is not told apart from the first preset, of all comparisons of this table together; \
+             a share has its difference in points beneath, with ± half of that one's 95 % interval; \
+             = are the same settings."
+        } else {
+            " Too little was played to tell presets apart; = are the same settings."
+        };
         append!(
             out,
             r#"</p><div class="scroll" tabindex="0" role="region" aria-labelledby="{id}"><table><thead><tr><th scope="col" rowspan="2">transport</th>"#
@@ -129,13 +137,20 @@ impl<'a> Switched<'a> {
             }
         }
         *out += "</tr></thead><tbody>";
-        for row in rows(self.whole, limit_ms) {
+        for row in &table.rows {
             append!(out, r#"<tr><th scope="row">{}</th>"#, esc(row.family));
-            for figure in figures {
-                for lane in row.lanes.iter().take(MOST) {
-                    let text = lane.and_then(|lane| figure.written_of(lane));
+            for (place, figure) in figures.into_iter().enumerate() {
+                for found in row.presets.iter().take(MOST) {
+                    let found = found.as_ref();
+                    let text = found.and_then(|found| found.written(place, figure));
                     let text = text.unwrap_or_else(|| written::NOTHING.to_owned());
-                    append!(out, r#"<td class="n">{text}</td>"#);
+                    let points = found.and_then(|found| points(figure, found, row.first));
+                    let points = points.map(|points| format!("<small>{points}</small>"));
+                    append!(
+                        out,
+                        r#"<td class="n">{text}{}</td>"#,
+                        points.unwrap_or_default()
+                    );
                 }
             }
             *out += "</tr>";

@@ -6,7 +6,7 @@ use lagometer_results::Document;
 use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;
 use super::paint::{Paint, Style, fit, printable, wrap};
-use crate::by_preset::{figures, rows};
+use crate::by_preset::{self, figures};
 use crate::written::NOTHING;
 
 /// Appends the table to `out`; nothing where no family was played with several presets.
@@ -17,8 +17,8 @@ pub(crate) fn render(
     room: usize,
     out: &mut String,
 ) {
-    let rows = rows(document, limit_ms);
-    if rows.is_empty() {
+    let table = by_preset::of(document, limit_ms);
+    if table.rows.is_empty() {
         return;
     }
     let presets = document.presets();
@@ -36,11 +36,13 @@ pub(crate) fn render(
             columns.push(Column::numbers(heading, fit(preset, 7)));
         }
     }
-    let rows = rows.iter().map(|row| {
+    let rows = table.rows.iter().map(|row| {
         let mut cells = vec![Cell::new(fit(&printable(row.family), 24), Style::Plain)];
-        for figure in figures {
-            for lane in &row.lanes {
-                let text = lane.and_then(|lane| figure.written_of(lane));
+        for (place, figure) in figures.into_iter().enumerate() {
+            for found in &row.presets {
+                let text = found
+                    .as_ref()
+                    .and_then(|found| found.written(place, figure));
                 let style = if text.is_some() {
                     Style::Plain
                 } else {
@@ -57,10 +59,17 @@ pub(crate) fn render(
     };
     out.push('\n');
     grid.render(paint, out);
+    let marks = if table.is_judged {
+        "≈ not told apart from the first, of all in this table · = the same settings"
+    } else {
+        "too little was played to tell presets apart · = the same settings"
+    };
     let note = "the tables above show the first preset of each; default: as the library's \
                 documentation shows a beginner · game: as its maintainers advise · tuned: as \
                 `lagometer tune` found, with as many trials for each";
-    for line in wrap(note, room) {
-        line_of(out, &paint.apply(Style::Dim, &line));
+    for note in [marks, note] {
+        for line in wrap(note, room) {
+            line_of(out, &paint.apply(Style::Dim, &line));
+        }
     }
 }

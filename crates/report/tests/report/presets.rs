@@ -11,7 +11,11 @@ use crate::synthetic::{LANES, document, judge};
 const FAMILIES: [(&str, usize, usize); 3] = [("kcp", 2, 3), ("enet", 4, 5), ("udp", 0, 0)];
 
 fn played() -> Document {
-    let mut run = document(&LANES, 30, &[1]);
+    played_under(&[1])
+}
+
+fn played_under(seeds: &[u64]) -> Document {
+    let mut run = document(&LANES, 30, seeds);
     let mut lanes = Vec::new();
     for (family, game, default) in FAMILIES {
         let places = [(game, "game"), (default, "default")];
@@ -50,7 +54,8 @@ fn a_terminal_shows_the_first_preset_and_all_side_by_side() {
         .unwrap();
     let cells: Vec<&str> = row.split_whitespace().collect();
     assert_eq!(
-        cells[1], cells[2],
+        format!("={}", cells[1]),
+        cells[2],
         "the same settings were played once: {row}"
     );
     let row = beside
@@ -62,6 +67,31 @@ fn a_terminal_shows_the_first_preset_and_all_side_by_side() {
     assert!(
         text.lines().all(|line| line.chars().count() <= 80),
         "{text}"
+    );
+}
+
+#[test]
+fn what_is_not_told_apart_from_the_first_preset_is_marked() {
+    let run = played_under(&[1, 2, 3, 4, 5, 6, 7, 8]);
+    let text = table(&run, Terminal::PLAIN);
+    let (_, beside) = text.split_once("by preset").unwrap();
+    let row = |family: &str| -> Vec<&str> {
+        let mut lines = beside.lines();
+        let row = lines.find(|line| line.starts_with(family)).unwrap();
+        row.split_whitespace().collect()
+    };
+    // The turbo loses little to the plain; the tutorial's window of ENet much.
+    assert!(row("kcp ")[2].starts_with('≈'), "{beside}");
+    assert!(row("udp ")[2].starts_with('='), "{beside}");
+    assert!(beside.contains("≈ not told apart"), "{beside}");
+    let page = page(std::slice::from_ref(&run));
+    let (_, beside) = page.split_once("Presets side by side").unwrap();
+    assert!(beside.contains("≈") && beside.contains(" ±"), "{beside}");
+    // Of one seed nothing is known of chance.
+    let short = table(&played(), Terminal::PLAIN);
+    assert!(
+        !short.contains('≈') && short.contains("too little was played"),
+        "{short}"
     );
 }
 
