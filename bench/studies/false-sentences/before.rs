@@ -8,7 +8,7 @@ use lagometer_stats::{
     Budget, BudgetResult, Document, Host, Lane, Metric, Parity, SeedRun, evaluate, figures, verdict,
 };
 use model::{
-    Conditions, FIVE_SEEDS, Kind, LIMIT_MS, LOSS, MANY, NEARLY_ALIKE, ONE_BETTER, ONE_SEED, OUTAGES, left_out,
+    FIVE_SEEDS, Kind, LIMIT_MS, LOSS, MANY, NEARLY_ALIKE, ONE_BETTER, ONE_SEED, OUTAGES, left_out,
     name_of, prefers_a_worse, rates, with_interval,
 };
 
@@ -81,9 +81,9 @@ fn lanes(kind: &Kind, run: u64) -> Vec<Lane> {
                     overhead: None,
                 })
                 .collect();
-            let mut lane = figures(&runs, &[]).into_lane(&name_of(lane), "kcp");
-            lane.parity = (kind.conditions == Conditions::Loss).then(unreliable);
-            lane
+            let mut played = figures(&runs, &[]).into_lane(&name_of(lane), "kcp");
+            played.parity = kind.is_unreliable(lane).then(unreliable);
+            played
         })
         .collect()
 }

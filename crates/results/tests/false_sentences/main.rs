@@ -1,7 +1,7 @@
 //! How often the verdict says what is not so: lanes that are alike by
 //! construction are played many times, from messages to the sentence.
 //!
-//! Each lane meets the same impairments with luck of its own, as real ones do.
+//! Each lane meets the same impairments with luck of its own, or half of it that of all.
 //! What is counted is a sentence that sets identical lanes apart, one that
 //! prefers the worse of two lanes, and a budget that is said to be met or missed
 //! although the truth lies on its limit. And the other way: how often a
@@ -17,12 +17,13 @@ mod games;
 mod model;
 
 use lagometer_results::{
-    Budget, Decision, Document, Lane, MessageRecord, Metric, SeedRun, Statistic,
+    Budget, BudgetResult, Decision, Document, Lane, MessageRecord, Metric, SeedRun, Statistic,
     TransportProperties, asked, evaluate, figures, verdict,
 };
 use model::{
     Conditions, ERRATIC, FIVE_SEEDS, KIND, Kind, LAG_THRESHOLD, LIMIT_MS, LOSS, MANY, NEARLY_ALIKE,
-    ONE_BETTER, ONE_SEED, OUTAGES, left_out, name_of, prefers_a_worse, rates, with_interval,
+    ONE_BETTER, ONE_SEED, OUTAGES, SAME_LUCK, TWO_GROUPS, left_out, name_of, prefers_a_worse,
+    rates, with_interval,
 };
 
 const SHARE: Metric = Metric::Within(LIMIT_MS);
@@ -36,6 +37,9 @@ const POWER: f64 = 0.8;
 /// What follows several lanes none of which is named before another: they "cannot be
 /// told apart", or do best and cannot.
 const ALIKE: &str = "cannot be told apart";
+
+/// What begins the clause on unreliable lanes where there are others.
+const UNRELIABLE: &str = "; of the unreliable lanes ";
 
 fn lanes(kind: &Kind, run: u64) -> Vec<Lane> {
     lanes_with(kind, run, &[])
@@ -52,7 +56,7 @@ fn lanes_with(kind: &Kind, run: u64, asked: &[Metric]) -> Vec<Lane> {
                 .collect();
             let figures = figures(&runs, asked, Some(LAG_THRESHOLD));
             Lane {
-                properties: (kind.conditions == Conditions::Loss).then(unreliable),
+                properties: kind.is_unreliable(lane).then(unreliable),
                 ..figures.into_lane(&name_of(lane), "kcp")
             }
         })
@@ -97,8 +101,18 @@ fn sentence(document: &Document) -> &str {
     document.verdict.as_deref().unwrap()
 }
 
+/// Whether a lane is named before another that makes the same promise.
 fn sets_apart(document: &Document) -> bool {
-    !left_out(sentence(document), document.lanes.len(), ALIKE).is_empty()
+    let sentence = sentence(document);
+    let lanes = document.lanes.len();
+    let Some((of_reliable, of_unreliable)) = sentence.split_once(UNRELIABLE) else {
+        return !left_out(sentence, lanes, ALIKE).is_empty();
+    };
+    let is_reliable = |lane: &&Lane| lane.properties.is_none();
+    let reliable = document.lanes.iter().filter(is_reliable).count();
+    let mut others = left_out(of_unreliable, lanes, ALIKE);
+    others.retain(|&lane| lane >= reliable);
+    !left_out(of_reliable, reliable, ALIKE).is_empty() || !others.is_empty()
 }
 
 /// A sentence on identical lanes is false in 5 % of runs at most.
@@ -107,17 +121,28 @@ fn hold_alike(what: &str, kind: &Kind, runs: u64) {
     assert!(apart <= ERRING && wrong <= ERRING, "{apart} {wrong}");
 }
 
-/// Identical lanes: how often they are set apart, and how often they are, or anything
-/// is said of it, with a budget whose limit is the truth. Each is a false sentence.
+/// Lanes that are identical to those that promise the same: how often they are set apart,
+/// and how often they are, or what is not true is said of it, with a budget whose limit is
+/// the truth of the first. Each is a false sentence.
 fn wrongly_said(what: &str, kind: &Kind, runs: u64) -> [f64; 2] {
     let limit = kind.true_share(0);
+    let last = kind.true_share(kind.lanes - 1);
     let ([apart, wrong], runs) = rates(runs, |run| {
         let lanes = lanes(kind, run);
         let with_budget = document(lanes.clone(), Some(limit));
-        let is_decided = with_budget
-            .budgets
-            .iter()
-            .any(|result| result.decision != Decision::Undecided)
+        let is_wrong = |(lane, result): (usize, &BudgetResult)| {
+            let truth = if kind.is_unreliable(lane) {
+                last
+            } else {
+                limit
+            };
+            match result.decision {
+                Decision::Met => truth <= limit,
+                Decision::Missed => truth >= limit,
+                Decision::Undecided => false,
+            }
+        };
+        let is_decided = with_budget.budgets.iter().enumerate().any(is_wrong)
             || (sentence(&with_budget).contains("meet")
                 && !sentence(&with_budget).contains("whether"));
         [
@@ -159,6 +184,24 @@ fn identical_lanes_are_not_set_apart_by_outages_of_unlike_length() {
 #[test]
 fn identical_lanes_that_lose_are_not_set_apart() {
     hold_alike("5 unreliable lanes, 20 seeds of 30 s", &LOSS, 200);
+}
+
+#[test]
+fn identical_lanes_of_two_groups_are_not_set_apart() {
+    hold_alike(
+        "7 reliable and 6 unreliable, 20 seeds of 30 s",
+        &TWO_GROUPS,
+        120,
+    );
+}
+
+#[test]
+fn identical_lanes_that_share_half_of_their_luck_are_not_set_apart() {
+    hold_alike(
+        "5 lanes of half the same luck, 20 seeds of 30 s",
+        &SAME_LUCK,
+        200,
+    );
 }
 
 /// What the budget asks beyond what identical lanes keep in the long run, in points. Some
@@ -293,7 +336,7 @@ fn nothing_is_said_of_a_quantile_that_lies_on_its_limit() {
         // Of bursts there is next to nothing to count.
         let runs = match kind.conditions {
             Conditions::Outages => 400,
-            _ => 100,
+            Conditions::Bursts => 100,
         };
         for (decided, _) in said_of_quantiles(what, kind, 1.0, runs) {
             assert!(decided <= ERRING, "{what}: {decided}");

@@ -20,14 +20,14 @@ pub(crate) const LIMIT_MS: u32 = 150;
 #[allow(dead_code, reason = "versions before it have no such threshold")]
 pub(crate) const LAG_THRESHOLD: Duration = Duration::from_millis(170);
 
-/// What the lanes of a run meet. All meet the same of it, each with luck of its own.
+/// What the lanes of a run meet. All meet the same of it, each with luck of its own but
+/// where a kind says that it is alike.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Conditions {
     /// Bursts of loss, every four seconds, for a third of a second on average; a lost
-    /// message is sent again and delays all behind it.
+    /// message is sent again and delays all behind it, or stays lost where a lane is
+    /// unreliable.
     Bursts,
-    /// The same bursts; what is lost in them stays lost.
-    Loss,
     /// Outages of very unlike length: every ten seconds, for 100 ms at least and ten
     /// seconds at most, as many longer than `t` as `t` to the power of -1.3. After each
     /// a lane needs time of its own until it delivers.
@@ -49,6 +49,11 @@ pub(crate) struct Kind {
     /// How much longer the last takes beside that, drawn anew under each seed: on average
     /// so many times; 0 for a lane like the others.
     pub(crate) erratic: f64,
+    /// How many lanes, the first of them, send again what all others lose for good.
+    pub(crate) reliable: usize,
+    /// How alike the luck of two lanes with the same message of a burst is: the correlation
+    /// of what becomes bad of it, as where several meet the very same lost packet.
+    pub(crate) alike: f64,
 }
 
 /// Five identical lanes under as many seeds as `run` plays by itself.
@@ -60,10 +65,20 @@ pub(crate) const KIND: Kind = Kind {
     slower: 0.0,
     all_slower: 0.0,
     erratic: 0.0,
+    reliable: usize::MAX,
+    alike: 0.0,
 };
 
 /// As many as the default experiment ranks together, and more.
 pub(crate) const MANY: Kind = Kind { lanes: 13, ..KIND };
+/// The reliable and the unreliable lanes of the default experiment, of whom one sentence
+/// speaks in two clauses.
+pub(crate) const TWO_GROUPS: Kind = Kind {
+    reliable: 7,
+    ..MANY
+};
+/// Half of what befalls a message befalls it in every lane.
+pub(crate) const SAME_LUCK: Kind = Kind { alike: 0.5, ..KIND };
 /// As few seeds as any comparison rests on.
 pub(crate) const FIVE_SEEDS: Kind = Kind { seeds: 5, ..KIND };
 /// Thirty stretches of one seed, and ten minutes of it.
@@ -84,7 +99,7 @@ pub(crate) const OUTAGES: Kind = Kind {
     ..KIND
 };
 pub(crate) const LOSS: Kind = Kind {
-    conditions: Conditions::Loss,
+    reliable: 0,
     ..KIND
 };
 /// Each recovers by a hundredth slower than the one before.
@@ -112,6 +127,11 @@ impl Kind {
         1.0 + self.slower * lane as f64 + if lane > 0 { self.all_slower } else { 0.0 }
     }
 
+    /// Whether what the lane loses stays lost.
+    pub(crate) const fn is_unreliable(&self, lane: usize) -> bool {
+        lane >= self.reliable
+    }
+
     /// What lane `lane` of run `run` did under each seed. The first is the best by
     /// construction.
     pub(crate) fn records(&self, run: u64, lane: usize) -> Vec<Vec<MessageRecord>> {
@@ -124,7 +144,7 @@ impl Kind {
                 } else {
                     0.0
                 };
-                self.play(run, seed, lane as u64, slowness + more)
+                self.play([run, seed, lane as u64], lane, slowness + more)
             })
             .collect()
     }
@@ -159,17 +179,25 @@ impl Kind {
     fn in_the_long_run(&self, lane: usize) -> impl Iterator<Item = MessageRecord> {
         // Outages are so unlike that the share settles late.
         let seconds = match self.conditions {
-            Conditions::Bursts | Conditions::Loss => 100_000,
+            Conditions::Bursts => 100_000,
             Conditions::Outages => 1_000_000,
         };
         let seeds = 0..seconds / self.seconds;
-        seeds.flat_map(move |seed| self.play(u64::MAX, seed, 0, self.slowness(lane)))
+        // All with the luck of one, so that they differ by nothing else.
+        seeds.flat_map(move |seed| self.play([u64::MAX, seed, 0], lane, self.slowness(lane)))
     }
 
-    /// What a lane that recovers by `slowness` times the usual does in a seed.
-    fn play(&self, run: u64, seed: u64, lane: u64, slowness: f64) -> Vec<MessageRecord> {
+    /// What a lane that recovers by `slowness` times the usual does, with the luck of a run,
+    /// a seed and a lane.
+    fn play(&self, luck_of: [u64; 3], lane: usize, slowness: f64) -> Vec<MessageRecord> {
+        let [run, seed, _] = luck_of;
         let bursts = self.impairments(run, seed);
-        let mut random = keyed([run, seed, lane]);
+        let is_reliable = !self.is_unreliable(lane);
+        let mut random = keyed(luck_of);
+        // The same in every lane.
+        let mut common = keyed([run, seed, u64::MAX - 2]);
+        // Two lanes both take the common luck as often as the square of this.
+        let takes_common = self.alike.sqrt();
         let (mut burst, mut last, mut recovered) = (0, 0.0_f64, 0.0_f64);
         (0..self.seconds * 1000 / EVERY_MS)
             .map(|index| {
@@ -192,16 +220,21 @@ impl Kind {
                         last = last.max(recovered);
                     }
                     (Conditions::Bursts, Some(_)) => {
-                        if random.share() < 0.5 {
+                        let of_all = common.share();
+                        // Without common luck no other is drawn than ever was.
+                        let is_of_all = takes_common > 0.0 && random.share() < takes_common;
+                        let luck = if is_of_all { of_all } else { random.share() };
+                        if luck < 0.5 && is_reliable {
                             delay += 40.0 + random.exponential(70.0 * slowness);
+                        } else {
+                            is_lost = luck < 0.5;
                         }
                     }
-                    (Conditions::Loss, Some(_)) => is_lost = random.share() < 0.5,
                 }
-                let returned = if self.conditions == Conditions::Loss {
-                    intended + delay
-                } else {
+                let returned = if is_reliable {
                     last.max(intended + delay)
+                } else {
+                    intended + delay
                 };
                 last = returned;
                 MessageRecord {
@@ -218,7 +251,7 @@ impl Kind {
         let (mut at, mut bursts) = (0.0, Vec::new());
         while at < self.seconds as f64 * 1e3 {
             let (calm, bad) = match self.conditions {
-                Conditions::Bursts | Conditions::Loss => {
+                Conditions::Bursts => {
                     let calm = generator.exponential(4_000.0);
                     (calm, generator.exponential(300.0))
                 }
