@@ -5,9 +5,13 @@
 //! Tables, the page and comparisons all draw from this list, so a figure means
 //! the same everywhere.
 
-use lagometer_results::{Lag, Lane, Lasted, Metric, SeedFigures, Statistic, interval};
+use lagometer_results::{Lag, Lane, Lasted, Metric, SeedFigures, Statistic};
 
 use crate::written;
+
+mod spread;
+
+pub(crate) use spread::Spread;
 
 /// What a percentile is written as that no delivered message reaches.
 pub(crate) const LOST: &str = "lost";
@@ -311,18 +315,6 @@ impl Figure {
         }
     }
 
-    /// Half the figure's 95 % interval: it is known to ± this. Infinite where
-    /// the interval reaches what was lost.
-    ///
-    /// None where there is too little to judge by, and for facts of the run.
-    pub(crate) fn spread(self, lane: &Lane) -> Option<f64> {
-        self.of(lane)?;
-        let (low, high) = interval(self.metric()?, lane)?;
-        // Where every draw lost it there is nothing that varies.
-        let half = low.is_finite().then_some((high - low) / 2.0)?;
-        Some(half / self.counted_in(lane))
-    }
-
     /// What the metric's value is divided by to be the figure: episodes are written for
     /// each seed.
     pub(crate) fn counted_in(self, lane: &Lane) -> f64 {
@@ -376,19 +368,6 @@ impl Figure {
             Unit::Nanoseconds => format!("{} µs", self.written(value)),
             Unit::Count => self.written(value),
         }
-    }
-
-    /// A spread as people read it, in the unit of the figure: `±0.05`; `to lost` where
-    /// the interval reaches what was lost.
-    pub(crate) fn written_spread(self, spread: f64) -> String {
-        if spread.is_infinite() {
-            return format!("to {LOST}");
-        }
-        let size = match self.unit() {
-            Unit::Share => written::factor(spread * 100.0),
-            _ => self.written(spread),
-        };
-        format!("±{size}")
     }
 
     /// The figure a budget's metric speaks of, as in `within_150ms`,

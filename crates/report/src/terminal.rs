@@ -13,7 +13,7 @@ mod cost;
 mod echo;
 mod grid;
 mod lanes;
-pub(crate) use lanes::{intervals_from, lag_figures};
+pub(crate) use lanes::{intervals_from, lag_figures, or_its_ends};
 mod notes;
 mod paint;
 mod properties;

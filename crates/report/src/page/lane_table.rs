@@ -8,7 +8,7 @@ use super::scale::tick_label;
 use super::view::View;
 use crate::figure::Figure;
 use crate::ranking;
-use crate::terminal::{intervals_from, lag_figures};
+use crate::terminal::{intervals_from, lag_figures, or_its_ends};
 use crate::traffic;
 use crate::written;
 
@@ -97,7 +97,8 @@ fn intervals(view: &View<'_>) -> String {
     let drawn = view.lanes().find_map(|(_, lane)| lane.resamples.as_ref());
     match drawn.filter(|drawn| drawn.suffice()) {
         Some(drawn) => format!(
-            ", ± is half the 95 % interval, from {}",
+            ", ± is half the 95 % interval{}, from {}",
+            or_its_ends(view.lanes().map(|(_, lane)| lane), &figures(view)),
             intervals_from(drawn)
         ),
         None => String::new(),
@@ -187,7 +188,7 @@ fn cell(view: &View<'_>, lane: &Lane, figure: Figure, is_best: bool, out: &mut S
         None => "",
     };
     let spread = figure.spread(lane).map_or(String::new(), |spread| {
-        format!("<small>{}</small>", figure.written_spread(spread))
+        format!("<small>{}</small>", figure.written_interval(spread, 2))
     });
     append!(
         out,

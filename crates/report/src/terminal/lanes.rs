@@ -7,15 +7,19 @@ use super::grid::{Cell, Column, Grid, Row};
 use super::line_of;
 use super::paint::{Paint, Style, fit, printable, wrap};
 use crate::about::About;
-use crate::figure::Figure;
+use crate::figure::{Figure, Spread};
 use crate::ranking::{self, Group};
 use crate::written::{self, NOTHING};
 
 /// Columns a lane's name may take.
 const WIDEST_NAME: usize = 28;
 
-/// Columns of it on one line where the table would be too wide.
-const NARROW_NAME: usize = 19;
+/// Digits of an interval whose ends are written.
+const MOST_DIGITS: u8 = 2;
+
+/// How many columns of a name stand on one line, and how many digits of an interval are
+/// written, where the table would be too wide: the first of these that fits, else the last.
+const NARROWER: [(usize, u8); 3] = [(19, MOST_DIGITS), (19, 1), (14, 1)];
 
 /// Appends the table of the measured lanes to `out`.
 pub(crate) fn render(
@@ -31,9 +35,12 @@ pub(crate) fn render(
         return;
     }
     let figures = columns_that_fit(document, &groups, about.limit_ms, room);
-    let mut table = grid(document, &groups, &figures);
-    if table.width() > room {
-        fold_names(&mut table);
+    let mut table = grid(document, &groups, &figures, MOST_DIGITS);
+    for (widest_name, digits) in NARROWER {
+        if table.width() > room {
+            table = grid(document, &groups, &figures, digits);
+            fold_names(&mut table, widest_name);
+        }
     }
     table.render(paint, out);
     for note in footnotes(&groups, &figures) {
@@ -140,7 +147,7 @@ fn columns_that_fit(
             .position(|&each| each == before)
             .unwrap_or(wider.len());
         wider.insert(place, extra);
-        if known(extra) && grid(document, groups, &wider).width() <= room {
+        if known(extra) && grid(document, groups, &wider, MOST_DIGITS).width() <= room {
             figures = wider;
         }
     }
@@ -163,7 +170,7 @@ fn is_of_threads_alone(groups: &[Group<'_>]) -> bool {
     lanes.any(|lane| lane.cpu_ns_per_message.is_some() && lane.kernel_cpu_ns_per_message.is_none())
 }
 
-fn grid(document: &Document, groups: &[Group<'_>], figures: &[Figure]) -> Grid {
+fn grid(document: &Document, groups: &[Group<'_>], figures: &[Figure], digits: u8) -> Grid {
     let mut columns = vec![Column::words("lane")];
     columns.extend(
         figures
@@ -190,7 +197,7 @@ fn grid(document: &Document, groups: &[Group<'_>], figures: &[Figure]) -> Grid {
                 spreads.extend(figures.iter().map(|figure| {
                     let spread = figure
                         .spread(lane)
-                        .map(|spread| figure.written_spread(spread));
+                        .map(|spread| figure.written_interval(spread, digits));
                     Cell::new(spread.unwrap_or_default(), Style::Dim)
                 }));
                 rows.push(Row::Cells(spreads));
@@ -202,9 +209,9 @@ fn grid(document: &Document, groups: &[Group<'_>], figures: &[Figure]) -> Grid {
 
 /// Has long names go on from a hyphen on: beside the spreads where these are shown,
 /// otherwise in a line of their own.
-fn fold_names(table: &mut Grid) {
+fn fold_names(table: &mut Grid, widest: usize) {
     for index in 0..table.rows.len() {
-        let Some(rest) = name_of(&mut table.rows, index).and_then(cut) else {
+        let Some(rest) = name_of(&mut table.rows, index).and_then(|name| cut(name, widest)) else {
             continue;
         };
         match name_of(&mut table.rows, index + 1) {
@@ -227,12 +234,12 @@ fn name_of(rows: &mut [Row], index: usize) -> Option<&mut Cell> {
 }
 
 /// Takes from a long name what does not fit after one of its hyphens.
-fn cut(name: &mut Cell) -> Option<String> {
-    if name.width() <= NARROW_NAME {
+fn cut(name: &mut Cell, widest: usize) -> Option<String> {
+    if name.width() <= widest {
         return None;
     }
     let mut after_hyphens = name.text.rmatch_indices('-').map(|(at, _)| at + 1);
-    let fitting = after_hyphens.find(|&at| at <= NARROW_NAME)?;
+    let fitting = after_hyphens.find(|&at| at <= widest)?;
     Some(name.text.split_off(fitting))
 }
 
@@ -263,6 +270,20 @@ fn cell(document: &Document, lane: &Lane, figure: Figure, is_best: bool) -> Cell
         None => Style::Plain,
     };
     Cell::new(text, style)
+}
+
+/// That the ends of some intervals are written, where they are.
+pub(crate) fn or_its_ends<'a>(
+    mut lanes: impl Iterator<Item = &'a Lane>,
+    figures: &[Figure],
+) -> &'static str {
+    let is_of_ends =
+        |lane: &Lane, figure: &Figure| matches!(figure.spread(lane), Some(Spread::Ends(..)));
+    if lanes.any(|lane| figures.iter().any(|figure| is_of_ends(lane, figure))) {
+        ", or its ends where ± would pass what can be"
+    } else {
+        ""
+    }
 }
 
 /// What intervals rest on: `20 seeds of 30 s`.
@@ -312,12 +333,13 @@ fn notes_on_games(game: &Game, groups: &[Group<'_>]) -> [String; 2] {
 
 fn footnotes(groups: &[Group<'_>], figures: &[Figure]) -> Vec<String> {
     let mut notes = Vec::new();
-    let lanes = || groups.iter().flat_map(|group| &group.lanes);
+    let lanes = || groups.iter().flat_map(|group| group.lanes.iter().copied());
     if let Some(drawn) =
         lanes().find_map(|lane| lane.resamples.as_ref().filter(|drawn| drawn.suffice()))
     {
         notes.push(format!(
-            "± half the 95 % interval, from {}",
+            "± half the 95 % interval{}, from {}",
+            or_its_ends(lanes(), figures),
             intervals_from(drawn)
         ));
     }
