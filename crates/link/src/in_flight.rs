@@ -134,11 +134,13 @@ mod tests {
     fn a_packet_arrives_whole_when_it_is_due() {
         let mut in_flight = InFlight::default();
         in_flight.push(Time::from_millis(3), 7, Direction::Up, true, vec![1, 2]);
+        assert_eq!(in_flight.next_arrival(), Some(Time::from_millis(3)));
         assert!(in_flight.pop_due(Time::from_millis(2)).is_none());
         let packet = in_flight.pop_due(Time::from_millis(3)).unwrap();
         assert_eq!((packet.owner, packet.bytes), (7, vec![1, 2]));
         assert_eq!((packet.direction, packet.damaged), (Direction::Up, true));
         assert!(in_flight.is_empty());
+        assert_eq!(in_flight.next_arrival(), None);
     }
 
     #[test]

@@ -250,3 +250,17 @@ impl Iterator for Looped {
         Some(merged)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_have_a_word_for_each_kind_of_disturbance() {
+        use DisturbanceKind::{Burst, Outage, Stall};
+        assert_eq!(
+            [Outage, Stall, Burst].map(DisturbanceKind::name),
+            ["outage", "stall", "burst"]
+        );
+    }
+}
