@@ -24,7 +24,7 @@ namespace
 const int PORT = 9000;
 const double INTERVAL_S = 0.05;
 // The play ends by itself so long after the last message was due.
-const double PATIENCE_S = 20;
+const double TIMEOUT_S = 20;
 
 typedef std::vector<char> Message;
 
@@ -106,7 +106,7 @@ int play(const char* address, double seconds)
    const double began = now_s();
    std::vector<double> round_trips;
    std::deque<Message> outgoing, incoming;
-   for (size_t made = 0; round_trips.size() < count && now_s() < began + seconds + PATIENCE_S; usleep(1000))
+   for (size_t made = 0; round_trips.size() < count && now_s() < began + seconds + TIMEOUT_S; usleep(1000))
    {
       for (; made < count && now_s() - began >= double(made) * INTERVAL_S; ++ made)
       {

@@ -124,11 +124,11 @@ impl Router {
         links: Vec<LaneLink>,
         audit_counters: AuditCounters,
     ) -> Result<Box<AuditCounters>, Error> {
-        let (old_books, answer) = mpsc::channel();
+        let (old_counters, answer) = mpsc::channel();
         self.command(Command::Begin {
             links,
             audit_counters: Box::new(audit_counters),
-            old_books,
+            old_counters,
         })?;
         answer.recv().map_err(|_| Error::ThreadGone("router"))
     }

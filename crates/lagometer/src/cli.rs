@@ -416,7 +416,7 @@ pub(crate) struct ServeArguments {
     /// `7712-7799`; any that are free by default
     #[arg(long, value_name = "LOW-HIGH", value_parser = remote_end::parse_ports)]
     pub(crate) data_ports: Option<RangeInclusive<u16>>,
-    /// Near ends that are served at once
+    /// Local ends that are served at once
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) max_sessions: u32,
     #[command(flatten)]

@@ -207,7 +207,7 @@ fn who_is_not_found_over_nats_is_said_in_a_line() {
 }
 
 #[test]
-fn who_may_not_use_the_subjects_is_told_which_and_who_is_to_join_how() {
+fn errors_name_the_subjects_that_are_not_allowed_and_how_to_join() {
     let folder = tempfile::tempdir().unwrap();
     let users = "authorization { users: [\
                  { user: sweeps, password: a, permissions: { \

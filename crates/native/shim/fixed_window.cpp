@@ -40,7 +40,7 @@ namespace
 const uint32_t LOSS_REPORT = uint32_t(1) << 31 | uint32_t(3) << 16;
 
 // A round trip is waited for, and half of one for what varies, but not less than this.
-const uint64_t PATIENCE_US = 10000;
+const uint64_t LEAST_VARIATION_US = 10000;
 
 uint64_t now_us()
 {
@@ -90,7 +90,7 @@ void FixedWindow::onPktReceived(const CPacket* packet)
 void FixedWindow::report(uint64_t now)
 {
    uint64_t round_trip = m_iRTT > 0 ? uint64_t(m_iRTT) : 0;
-   uint64_t varies = round_trip / 2 > PATIENCE_US ? round_trip / 2 : PATIENCE_US;
+   uint64_t varies = round_trip / 2 > LEAST_VARIATION_US ? round_trip / 2 : LEAST_VARIATION_US;
    int32_t numbers[LossReports::LONGEST];
    int count = m_reports.due(now, round_trip + varies, numbers);
    if (0 == count)

@@ -90,7 +90,7 @@ pub enum Error {
 /// Leads whoever comes over NATS to a server of this machine, until it is dropped.
 #[derive(Debug)]
 pub struct Forwarder {
-    _carrier: Carrier,
+    _streams: StreamThread,
     urls: String,
 }
 
@@ -120,15 +120,16 @@ impl Forwarder {
             Ok::<_, Error>((connection, opened))
         })?;
         let urls = connection.urls.clone();
-        let carrier = Carrier::start(runtime, connection, note, async move |trunk, streams| {
-            while let Some(open) = opened.next().await {
-                if has_room(streams, most) {
-                    streams.spawn(lead_on(trunk.clone(), subjects.clone(), open, to));
+        let streams =
+            StreamThread::start(runtime, connection, note, async move |trunk, streams| {
+                while let Some(open) = opened.next().await {
+                    if has_room(streams, most) {
+                        streams.spawn(lead_on(trunk.clone(), subjects.clone(), open, to));
+                    }
                 }
-            }
-        })?;
+            })?;
         Ok(Self {
-            _carrier: carrier,
+            _streams: streams,
             urls,
         })
     }
@@ -144,7 +145,7 @@ impl Forwarder {
 /// connection to it ends at once where nobody forwards the service.
 #[derive(Debug)]
 pub struct Entrance {
-    _carrier: Carrier,
+    _streams: StreamThread,
     address: SocketAddr,
     urls: String,
 }
@@ -169,19 +170,20 @@ impl Entrance {
             Ok::<_, Error>((connection, listener))
         })?;
         let (address, urls) = (listener.local_addr()?, connection.urls.clone());
-        let carrier = Carrier::start(runtime, connection, note, async move |trunk, streams| {
-            loop {
-                match listener.accept().await {
-                    Ok((socket, _)) if has_room(streams, MOST_OF_AN_ENTRANCE) => {
-                        streams.spawn(come(trunk.clone(), subjects.clone(), socket));
+        let streams =
+            StreamThread::start(runtime, connection, note, async move |trunk, streams| {
+                loop {
+                    match listener.accept().await {
+                        Ok((socket, _)) if has_room(streams, MOST_OF_AN_ENTRANCE) => {
+                            streams.spawn(come(trunk.clone(), subjects.clone(), socket));
+                        }
+                        Ok(_) => {}
+                        Err(_) => sleep(RESTS).await,
                     }
-                    Ok(_) => {}
-                    Err(_) => sleep(RESTS).await,
                 }
-            }
-        })?;
+            })?;
         Ok(Self {
-            _carrier: carrier,
+            _streams: streams,
             address,
             urls,
         })
@@ -232,12 +234,12 @@ struct Trunk {
 
 /// The thread that carries one end's streams. It ends when this is dropped.
 #[derive(Debug)]
-struct Carrier {
+struct StreamThread {
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Carrier {
+impl StreamThread {
     /// `begin` adds streams for as long as it is let.
     fn start<F>(
         runtime: Runtime,
@@ -263,7 +265,7 @@ impl Carrier {
     }
 }
 
-impl Drop for Carrier {
+impl Drop for StreamThread {
     fn drop(&mut self) {
         self.end = None;
         if let Some(thread) = self.thread.take() {

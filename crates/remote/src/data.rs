@@ -26,7 +26,7 @@ const UNPROVEN: usize = 64;
 
 /// Datagrams of unauthenticated peers that are thrown away when a data listener opens; more than a
 /// socket's buffer holds.
-const MOST_STRANGERS: usize = 100_000;
+const MOST_UNKNOWN_SENDERS: usize = 100_000;
 
 /// Why nobody came through a data listener.
 #[derive(Debug, Error)]
@@ -125,7 +125,7 @@ impl UdpDataListener {
     fn close_unauthenticated(&self) -> io::Result<()> {
         self.socket.set_nonblocking(true)?;
         let mut byte = [0; 1];
-        for _ in 0..MOST_STRANGERS {
+        for _ in 0..MOST_UNKNOWN_SENDERS {
             match self.socket.recv(&mut byte) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 _ => {}

@@ -312,7 +312,7 @@ fn a_user_timeout_gives_up_unacknowledged_data() {
     let mut network = warm(&config);
     network.drop_if = Some(Box::new(|_, _| true));
     let begin = network.now;
-    network.write(0, b"nobody hears");
+    network.write(0, b"nobody reads");
     let limit = begin + Duration::from_mins(1);
     assert!(network.run_until(limit, |n| n.client(|c| c.state()) == State::Closed));
     let waited = (network.now - begin).as_secs_f64();

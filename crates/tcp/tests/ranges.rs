@@ -53,7 +53,7 @@ fn the_largest_settings_carry_a_stream_and_give_a_dead_path_up() {
             let arrived = network.transfer(0, &bytes, Duration::from_hours(1));
             assert!(arrived == bytes, "{congestion:?}");
             network.drop_if = Some(Box::new(|_, _| true));
-            network.write(0, b"nobody hears this");
+            network.write(0, b"nobody reads this");
             // The user timeout of 2^32 ms is the last to come.
             network.run(Duration::from_hours(24 * 49));
             assert_eq!(network.client(|c| c.state()), State::Established);

@@ -177,7 +177,7 @@ fn an_application_that_does_not_look_goes_on_for_ever() {
         ..Settings::turbo()
     };
     let mut lane = Lane::new(&settings, 20 * MS, |_, now, _: &[u8]| now < at(60_000));
-    lane.send(0, b"patience");
+    lane.send(0, b"deadline");
     lane.run_until(at(200_000));
     assert_eq!(lane.received[1].len(), 1);
 }

@@ -31,7 +31,7 @@ pub(super) enum Command {
     Begin {
         links: Vec<LaneLink>,
         audit_counters: Box<AuditCounters>,
-        old_books: Sender<Box<AuditCounters>>,
+        old_counters: Sender<Box<AuditCounters>>,
     },
     /// Do nothing for so long.
     HoldUp(Duration),
@@ -87,7 +87,7 @@ impl Engine {
     /// Routes until asked to stop.
     pub(super) fn run(mut self) -> Finished {
         let outcome = self.route_until_stopped();
-        self.close_books();
+        self.complete_counters();
         Finished {
             outcome: outcome.map(|()| self.audit_counters),
             log: self.log.map(Log::finish),
@@ -377,7 +377,7 @@ impl Engine {
                 Command::Begin {
                     links,
                     mut audit_counters,
-                    old_books,
+                    old_counters,
                 } => {
                     self.empty_paths();
                     // Not when they were made: what came in between is in the
@@ -386,7 +386,7 @@ impl Engine {
                     for (lane, link) in self.lanes.iter_mut().zip(links) {
                         lane.set_link(link);
                     }
-                    self.close_books();
+                    self.complete_counters();
                     self.used_before += self.audit_counters.router_used;
                     if let Some(observer) = &self.observer {
                         let generation = audit_counters.generation;
@@ -394,7 +394,7 @@ impl Engine {
                     }
                     let old = std::mem::replace(&mut self.audit_counters, audit_counters);
                     // Whoever gave the command may have lost interest.
-                    let _ = old_books.send(old);
+                    let _ = old_counters.send(old);
                 }
             }
         }
@@ -402,12 +402,12 @@ impl Engine {
     }
 
     /// Writes down what is only asked for at the end.
-    fn close_books(&mut self) {
+    fn complete_counters(&mut self) {
         self.audit_counters.router_used = self.used();
         for (audit_counters, ports) in self.audit_counters.lanes.iter_mut().zip(&self.ports) {
-            for (book, port) in audit_counters.iter_mut().zip(ports) {
+            for (way, port) in audit_counters.iter_mut().zip(ports) {
                 // A port that cannot say has no way to lose any.
-                book.lost_at_port = port.lost().unwrap_or(0);
+                way.lost_at_port = port.lost().unwrap_or(0);
             }
         }
     }

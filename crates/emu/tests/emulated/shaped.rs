@@ -25,7 +25,7 @@ pub(crate) fn tests() -> Vec<Trial> {
         ),
         test("a_command_that_is_not_there_is_said_so", not_there),
         test("a_signal_is_passed_on", signal_is_passed_on),
-        test("the_far_command_ends_with_the_near_one", remote_ends),
+        test("the_remote_command_ends_with_the_local_one", remote_ends),
         test("a_router_that_was_held_up_says_so", held_up),
         test("nothing_survives_being_killed", nothing_survives),
     ]

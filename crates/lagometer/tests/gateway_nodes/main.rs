@@ -156,7 +156,7 @@ fn players_of_two_edges_see_one_world_whoever_is_killed() {
 }
 
 #[test]
-fn players_of_a_world_are_spread_over_the_edges_that_it_is_told_of() {
+fn players_of_a_world_are_spread_over_the_edges_that_are_named() {
     let Some(cluster) = Cluster::start() else {
         return;
     };

@@ -21,7 +21,7 @@ proptest! {
     /// sent, and all that was offered is delivered, dropped or refused, and
     /// what is not yet delivered is in flight.
     #[test]
-    fn nothing_is_lost_from_the_books(
+    fn every_packet_is_counted_once(
         text in any_profile(),
         seed: u64,
         traffic in any_traffic(300),

@@ -17,7 +17,7 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
     append!(
         out,
         r#"<section class="audit" aria-labelledby="{id}"><h2 id="{id}">The emulator and the machine</h2>
-<p class="note">What the link asked for against what was done, from the router's own books. The emulator was {}.</p>"#,
+<p class="note">What the link asked for against what was done, from the router's own counters. The emulator was {}.</p>"#,
         esc(&trust::emulator(audit))
     );
     if let Some(noise) = &view.document.host.noise {

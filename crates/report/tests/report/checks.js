@@ -86,19 +86,19 @@
     // Pointing.
     pointer(plot, 'pointermove', box.left + box.width * 0.4, box.top + 20);
     const name = data.lanes[strips[0].dataset.lane].name;
-    check(`${run}: a ribbon tells its values`, !tooltip.hidden && tooltip.textContent.includes(name) && / ms|nothing arrived/.test(tooltip.textContent));
+    check(`${run}: a ribbon shows its values`, !tooltip.hidden && tooltip.textContent.includes(name) && / ms|nothing arrived/.test(tooltip.textContent));
     check(`${run}: and the link's truth`, data.rows.length === 0 || tooltip.textContent.includes('link '));
     pointer(root, 'pointerleave', 0, 0);
     const curves = article.querySelector('.labelled-plot > svg.plot');
     curves.scrollIntoView();
     const area = curves.getBoundingClientRect();
     pointer(curves, 'pointermove', area.left + area.width * 0.5, area.top + area.height * 0.6);
-    check(`${run}: a curve tells its percentile`, !tooltip.hidden && /p\d/.test(tooltip.textContent));
+    check(`${run}: a curve shows its percentile`, !tooltip.hidden && /p\d/.test(tooltip.textContent));
     pointer(curves, 'pointerleave', 0, 0);
     check(`${run}: nothing is said once the pointer has left`, tooltip.hidden);
     const point = [...article.querySelectorAll('.point')].find(visible);
     pointer(point, 'pointermove', 50, 50);
-    check(`${run}: a point tells its cost`, !tooltip.hidden && tooltip.textContent.includes('× the payload'));
+    check(`${run}: a point shows its cost`, !tooltip.hidden && tooltip.textContent.includes('× the payload'));
     pointer(point, 'pointerleave', 0, 0);
   };
 

@@ -38,7 +38,7 @@ pub(crate) fn random_bytes_change_nothing(spec: &Spec) {
         let numbers = network.numbers_at(side);
         assert!(
             numbers.iter().copied().eq(0..ROUNDS),
-            "{side:?} heard {numbers:?}"
+            "{side:?} received {numbers:?}"
         );
     }
 }

@@ -75,7 +75,7 @@ const SUITE: &[Test] = &[
     ("header_is_as_said", properties::of_the_header_is_true),
     ("mtu_is_as_said", properties::of_the_mtu_is_true),
     (
-        "tells_how_long_messages_were_blocked",
+        "reports_how_long_messages_were_blocked",
         blocking::is_reported_where_it_happens,
     ),
 ];

@@ -1,6 +1,5 @@
 //! All cases, and how the original does in each.
 
-mod carriers;
 mod channels;
 mod data;
 mod handover;
@@ -10,6 +9,7 @@ pub(crate) mod recovery;
 mod robust;
 mod soak;
 mod spatial;
+mod stream_transports;
 mod wire;
 
 use crate::Case;
@@ -82,8 +82,8 @@ pub(crate) fn all() -> Vec<Case> {
         Same recovery::c22_a_server_that_disconnects_itself_may_come_back,
         Same recovery::c22_an_owner_that_is_killed_is_recovered,
         Same wire::c23_snappy_begins_when_a_peer_compresses,
-        Same carriers::c24_kcp_as_kcp_go_speaks_it,
-        Same carriers::c25_websocket_messages_of_one_and_of_many_frames,
+        Same stream_transports::c24_kcp_as_kcp_go_speaks_it,
+        Same stream_transports::c25_websocket_messages_of_one_and_of_many_frames,
         SameAlone robust::c26_metrics_have_their_names,
         Differs("channel data: nothing of the kind came") robust::c27_a_reader_that_stops_harms_only_itself,
         Same wire::c28_a_message_larger_than_a_frame_is_dropped_and_nothing_else,

@@ -19,7 +19,7 @@ pub(crate) struct Settings {
     /// Bits of a connection id.
     pub(crate) conn_id_bits: u32,
     /// How players connect: `tcp`, `kcp` or `ws`.
-    pub(crate) carrier: &'static str,
+    pub(crate) transport: &'static str,
     /// What clients may send once they are let in.
     pub(crate) client_may_send: &'static str,
 }
@@ -31,7 +31,7 @@ impl Default for Settings {
             snappy: false,
             recovery: false,
             conn_id_bits: 31,
-            carrier: "tcp",
+            transport: "tcp",
             client_may_send: "3-8, 15-65535",
         }
     }
@@ -57,7 +57,7 @@ const CHANNELS: &str = r#"{
 impl Settings {
     /// Whether players connect over TCP.
     pub(crate) fn over_tcp(&self) -> bool {
-        self.carrier == "tcp"
+        self.transport == "tcp"
     }
 
     /// Puts the files both read into `folder`.
@@ -83,7 +83,7 @@ impl Settings {
             "-chs=channels.json",
             &format!("-sa={servers}"),
             &format!("-ca={clients}"),
-            &format!("-cn={}", self.carrier),
+            &format!("-cn={}", self.transport),
             &format!("-mcb={}", self.conn_id_bits),
             &format!("-ct={}", u8::from(self.snappy)),
             &format!("-scr={}", self.recovery),
@@ -117,7 +117,7 @@ state_machine = "servers.json"
 recovery = {recovery}
 
 [clients]
-listen = ["{carrier}://{clients}"]
+listen = ["{transport}://{clients}"]
 state_machine = "clients.json"
 wait_for_owner = false
 compression = "{compression}"
@@ -131,7 +131,7 @@ connection_id_bits = {conn_id_bits}
 {grid}
 "#,
             recovery = self.recovery,
-            carrier = self.carrier,
+            transport = self.transport,
             compression = if self.snappy { "snappy" } else { "none" },
             conn_id_bits = self.conn_id_bits,
         );

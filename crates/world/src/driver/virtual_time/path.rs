@@ -220,14 +220,14 @@ mod tests {
     use crate::{PlayerTransport, player_link};
 
     /// A path and the gateway's end of it, by themselves.
-    struct Alone {
+    struct PathUnderTest {
         path: PlayerPath,
         side: ConnectionManager,
         key: ConnKey,
         network: Simulated,
     }
 
-    impl Alone {
+    impl PathUnderTest {
         fn new(transport: PlayerTransport) -> Self {
             let mut side = ConnectionManager::new(ConnectionSettings::default());
             let key = side.open(Time::ZERO, Kind::Client, None).unwrap();
@@ -291,18 +291,18 @@ mod tests {
     #[test]
     fn what_a_paused_player_sends_waits_until_it_is_resumed() {
         for transport in [PlayerTransport::TCP_CUBIC, PlayerTransport::KCP] {
-            let mut alone = Alone::new(transport);
-            alone.pass(Duration::from_secs(1));
+            let mut tested = PathUnderTest::new(transport);
+            tested.pass(Duration::from_secs(1));
             // The beginning of a frame.
             let sent = [&b"CH\0\xff\0"[..], &[0; 200]].concat();
-            alone.path.is_paused = true;
-            let stream = alone.path.ends.local.stream().unwrap();
-            assert_eq!(stream.write(alone.network.now, &sent), sent.len());
-            alone.pass(Duration::from_secs(1));
-            assert_eq!(alone.received(), 0, "{transport:?}");
-            alone.path.is_paused = false;
-            alone.serve();
-            assert_eq!(alone.received(), sent.len() as u64, "{transport:?}");
+            tested.path.is_paused = true;
+            let stream = tested.path.ends.local.stream().unwrap();
+            assert_eq!(stream.write(tested.network.now, &sent), sent.len());
+            tested.pass(Duration::from_secs(1));
+            assert_eq!(tested.received(), 0, "{transport:?}");
+            tested.path.is_paused = false;
+            tested.serve();
+            assert_eq!(tested.received(), sent.len() as u64, "{transport:?}");
         }
     }
 }

@@ -28,7 +28,7 @@ fn crowd(players: u32, side_m: f64, built: Share) -> Crowd {
     crowd
 }
 
-/// Lets the players' minds drive the crowd for so many frames.
+/// Lets the players' bots drive the crowd for so many frames.
 fn play(crowd: &mut Crowd, frames: u32) {
     let tenth: Share = "10 %".parse().unwrap();
     let bot_config = BotConfig {
@@ -36,12 +36,12 @@ fn play(crowd: &mut Crowd, frames: u32) {
         jump_each_second: tenth,
         teleport_each_second: None,
     };
-    let minds: Vec<BotBehavior> = (0..crowd.len() as u32)
+    let bots: Vec<BotBehavior> = (0..crowd.len() as u32)
         .map(|player| BotBehavior::new(1, player, bot_config))
         .collect();
     for frame in 0..frames {
         let at = |frame: u32| Time::from_nanos(u64::from(frame) * 1_000_000_000 / 30);
-        for (player, bot) in minds.iter().enumerate() {
+        for (player, bot) in bots.iter().enumerate() {
             let id = EntityId(player as u32);
             for nth in bot.decisions_by(at(frame))..bot.decisions_by(at(frame + 1)) {
                 let decision = bot.decision(nth);

@@ -11,11 +11,11 @@ use lagometer_units::Time;
 
 use crate::harness::{Gateway, SOON, Settings, Whose};
 
-fn gateway(whose: Whose, carrier: &'static str) -> Gateway {
+fn gateway(whose: Whose, transport: &'static str) -> Gateway {
     Gateway::start_with(
         whose,
         &Settings {
-            carrier,
+            transport,
             ..Settings::default()
         },
     )
