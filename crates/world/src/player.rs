@@ -5,6 +5,7 @@ mod ages;
 mod around;
 mod spatial;
 pub(crate) mod view;
+mod waiting;
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -112,7 +113,7 @@ impl Player {
             first_state_after: None,
             view: View::default(),
             before: View::default(),
-            windows: Windows::default(),
+            windows: Windows::since(clock.get()),
             around: Around::default(),
             asked_at: Time::ZERO,
             received_at: clock.get(),
@@ -179,12 +180,6 @@ impl Player {
         &self.view
     }
 
-    /// When its windows came.
-    #[must_use]
-    pub fn windows(&self) -> &Windows {
-        &self.windows
-    }
-
     /// Whether it keeps what it is sent.
     #[must_use]
     pub fn observes(&self) -> bool {
@@ -232,7 +227,7 @@ impl Player {
     /// Forgets the figures of the time before now; what it sees stays.
     pub fn begin_measuring(&mut self) {
         self.counts = PlayerCounts::default();
-        self.windows = Windows::default();
+        self.windows = Windows::since(self.clock.get());
         self.handover_gaps.clear();
     }
 

@@ -244,6 +244,41 @@ fn a_link_that_stays_down_loses_its_player_and_nobody_else() {
     assert_eq!(played.outcome.right_views, (5, 5));
 }
 
+/// Nobody's figures but its own show who is cut off to the end, and it must not be
+/// left out for having no next window.
+#[test]
+fn a_player_without_windows_has_the_longest_gap() {
+    let calm = catalogue::named("lan").unwrap();
+    let scenario = scenario("single", 4, 10);
+    let gaps = |silent_at: Option<&str>| {
+        let silent = silent_at.map(|at| {
+            let text = format!(
+                "summary = \"silent\"\n[both]\ndelay = \"10 ms\"\n\
+                 [[both.outages]]\nat = \"{at}\"\nfor = \"1 h\"\n"
+            );
+            Profile::from_text("silent", &text).unwrap()
+        });
+        let link = |player: u32, starts: Time| -> Link {
+            let own = silent.as_ref().filter(|_| player == 0);
+            player_link(own.unwrap_or(&calm), 1, player, starts)
+        };
+        let (tcp, stop) = (PlayerTransport::TCP_CUBIC, AtomicBool::new(false));
+        let played = virtual_time::play(&scenario, tcp, &link, None, &mut |_| {}, &stop).unwrap();
+        // Whether it still has its connection by then or not.
+        let outcome = played.outcome;
+        let gaps = [outcome.worst_gap_p99, outcome.longest_gap];
+        gaps.map(|gap| gap.unwrap().as_secs_f64())
+    };
+    let [ordinary_p99, ordinary_longest] = gaps(None);
+    assert!(ordinary_longest < 0.2, "{ordinary_longest}");
+    let [p99, longest] = gaps(Some("5 s"));
+    assert!((4.9..=5.1).contains(&longest), "{longest}");
+    assert!((p99 - ordinary_p99).abs() < 0.02, "{p99}, {ordinary_p99}");
+    let [p99, longest] = gaps(Some("0 s"));
+    assert!((9.9..=10.1).contains(&longest), "{longest}");
+    assert!((9.9..=10.1).contains(&p99), "{p99}");
+}
+
 #[test]
 fn a_play_that_is_stopped_returns_what_it_has() {
     let scenario = scenario("single", 4, 1000);

@@ -179,6 +179,12 @@ fn players(world: &World) -> Facts {
             format!("{} ms at the worst player", milliseconds(gap)),
         ));
     }
+    if let Some(gap) = sight.longest_gap_ms {
+        facts.push((
+            "longest without a window",
+            format!("{} ms", milliseconds(gap)),
+        ));
+    }
     for (name, count) in [
         ("lost their connections", u64::from(players.lost)),
         ("came back", u64::from(players.returned)),

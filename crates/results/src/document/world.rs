@@ -123,9 +123,15 @@ pub struct Sight {
     /// States of entities a second that observers were sent, all together.
     pub states_per_s: f64,
     /// The 99th percentile of the gaps between two windows of the channel that
-    /// all share, at the player where it is longest; null without such
-    /// windows.
+    /// all share, at the player where it is longest; null where the world is in
+    /// no such channel. A gap of which only a part was measured counts where that
+    /// is longer than the player's median.
     pub worst_gap_p99_ms: Option<f64>,
+    /// The longest that any player was without such a window, from when measuring
+    /// began and until it ended too: the whole time of one that got none. Null
+    /// likewise, and in documents from before it was measured.
+    #[serde(default)]
+    pub longest_gap_ms: Option<f64>,
     /// From subscribing to the first state, over all players.
     pub first_state_ms: Quantiles,
     /// Entities that a player had heard of and had no state of, at the end.

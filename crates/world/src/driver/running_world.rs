@@ -23,8 +23,8 @@ use crate::measure::outcome::{Moment, Outcome};
 use crate::player::{Player, SILENT_AT_MOST};
 use crate::server::{Server, ServerCounts};
 use crate::sim::scenario::Scenario;
-use agenda::{Agenda, Duty};
-use measurements::Measurements;
+use agenda::{Agenda, Duty, due_after};
+use measurements::{Absent, Measurements};
 pub use peer::Peer;
 
 /// How long the gateway may take to give the world to the server.
@@ -200,7 +200,7 @@ impl<'a, W: ConnectionBackend> RunningWorld<'a, W> {
         let nth = noted_from.since(Time::ZERO).as_nanos() / NOTE_EVERY.as_nanos();
         self.measurements.begin_notes(nth as u32, noted_from);
         self.agenda.add(first_note, Duty::Note);
-        for player in (0..self.scenario.players).filter(|player| self.shard.players.has(*player)) {
+        for player in self.shard.players.numbers(self.scenario.players) {
             self.agenda
                 .add(self.scenario.joins_at(player), Duty::Join(player));
         }
@@ -214,6 +214,9 @@ impl<'a, W: ConnectionBackend> RunningWorld<'a, W> {
                 player.begin_measuring();
             }
         }
+        for player in self.cut_off.values_mut() {
+            player.begin_measuring();
+        }
         self.backend.begin_measuring()?;
         self.collect()?;
         let now = self.now();
@@ -223,7 +226,10 @@ impl<'a, W: ConnectionBackend> RunningWorld<'a, W> {
         self.run_until(self.scenario.filled_at() + self.scenario.duration.0)?;
         self.collect()?;
         let (now, cpu) = (self.now(), self.backend.processor_time());
-        self.measurements.end(now, players(&self.backend), cpu);
+        let own = self.shard.players.numbers(self.scenario.players);
+        let absent = Absent::among(own, &self.players, &self.cut_off);
+        let connected = players(&self.backend);
+        self.measurements.end(now, connected, &absent, cpu);
         let (counts, flow) = (self.server_counts(), self.backend.flow());
         self.measurements.end_counts(counts, flow);
         self.measurements.gateway = self.backend.end_measuring()?;
@@ -368,7 +374,10 @@ impl<'a, W: ConnectionBackend> RunningWorld<'a, W> {
                     .note(now, came, players(&self.backend), flow, cpu);
                 note.moment.gateway_ticks = self.backend.gateway_ticks();
                 let (measurements, backend) = (&self.measurements, &self.backend);
-                let so_far = || measurements.so_far(players(backend), counts, flow, cpu);
+                let own = self.shard.players.numbers(self.scenario.players);
+                let absent = Absent::among(own, &self.players, &self.cut_off);
+                let so_far =
+                    || measurements.so_far(now, players(backend), &absent, counts, flow, cpu);
                 self.coordination.note(note, &so_far)?;
                 self.agenda.add(due + NOTE_EVERY, Duty::Note);
             }
@@ -481,13 +490,6 @@ impl<'a, W: ConnectionBackend> RunningWorld<'a, W> {
     fn now(&self) -> Time {
         self.backend.now()
     }
-}
-
-/// When something is due that was first due at `first` and then again and
-/// again: what has gone by altogether by `now` is left out.
-fn due_after(first: Time, each: Duration, now: Time) -> Time {
-    let gone = now.since(first).as_nanos() / each.as_nanos();
-    Time::from_nanos((u128::from(first.as_nanos()) + gone * each.as_nanos()) as u64)
 }
 
 /// The players among those who stand.

@@ -51,6 +51,11 @@ impl Share {
         self.step > 0 && number >= self.first && (number - self.first).is_multiple_of(self.step)
     }
 
+    /// Those of `total` that are among them.
+    pub(crate) fn numbers(self, total: u32) -> impl Iterator<Item = u32> {
+        (0..total).filter(move |number| self.has(*number))
+    }
+
     /// How many of `total` are among them.
     #[must_use]
     pub const fn of(self, total: u32) -> u32 {

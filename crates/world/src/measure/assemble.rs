@@ -128,6 +128,7 @@ fn sight(outcome: &Outcome, seconds: f64) -> Sight {
         updates_per_s_sum: rates.iter().sum(),
         states_per_s: outcome.states as f64 / seconds,
         worst_gap_p99_ms: outcome.worst_gap_p99.map(milliseconds),
+        longest_gap_ms: outcome.longest_gap.map(milliseconds),
         first_state_ms: Quantiles::of(&outcome.first_state),
         missing: outcome.missing as u64,
         stale_share: outcome.stale as f64 / (samples as f64).max(1.0),

@@ -29,6 +29,7 @@ impl Outcome {
             *self.updates.entry(player).or_default() += updates;
         }
         self.worst_gap_p99 = self.worst_gap_p99.max(other.worst_gap_p99);
+        self.longest_gap = self.longest_gap.max(other.longest_gap);
         self.right_views.0 += other.right_views.0;
         self.right_views.1 += other.right_views.1;
         self.server += other.server;

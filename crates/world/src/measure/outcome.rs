@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use lagometer_results::{GatewayMetrics, WorldMoment};
 use lagometer_stats::Distribution;
+use lagometer_units::Time;
 use serde::{Deserialize, Serialize};
 
 use crate::measure::authority::AuthoritySums;
+use crate::measure::windows::Windows;
 use crate::player::PlayerCounts;
 use crate::server::ServerCounts;
 use crate::sim::scenario::Scenario;
@@ -42,8 +44,10 @@ pub struct Outcome {
     /// that it had.
     pub updates: BTreeMap<u32, u64>,
     /// The 99th percentile of the gaps between the windows of GLOBAL, the
-    /// worst player's.
+    /// worst player's; none where the world is not in GLOBAL.
     pub worst_gap_p99: Option<Duration>,
+    /// The longest that any player was without such a window; none likewise.
+    pub longest_gap: Option<Duration>,
     /// After everything had stood still: views that were complete and right,
     /// and views that were looked at.
     pub right_views: (usize, usize),
@@ -79,6 +83,12 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Counts what a player waited for windows up to `now`.
+    pub(crate) fn count_gaps(&mut self, windows: &Windows, now: Time) {
+        self.worst_gap_p99 = self.worst_gap_p99.max(Some(windows.gap(0.99, now)));
+        self.longest_gap = self.longest_gap.max(Some(windows.longest_gap(now)));
+    }
+
     /// Nothing yet, of such a world.
     #[must_use]
     pub fn nothing(scenario: &Scenario) -> Self {
@@ -95,6 +105,7 @@ impl Outcome {
             first_state: Distribution::new(),
             updates: BTreeMap::new(),
             worst_gap_p99: None,
+            longest_gap: None,
             right_views: (0, 0),
             server: ServerCounts::default(),
             frame_work: Distribution::new(),

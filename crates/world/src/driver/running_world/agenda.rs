@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::time::Duration;
 
 use lagometer_units::Time;
 
@@ -48,6 +49,13 @@ impl Agenda {
     pub(super) fn next_at(&self) -> Option<Time> {
         self.due.peek().map(|Reverse((at, _))| *at)
     }
+}
+
+/// When something is due that was first due at `first` and then again and
+/// again: what has gone by altogether by `now` is left out.
+pub(super) fn due_after(first: Time, each: Duration, now: Time) -> Time {
+    let gone = now.since(first).as_nanos() / each.as_nanos();
+    Time::from_nanos((u128::from(first.as_nanos()) + gone * each.as_nanos()) as u64)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Counting while a world is played, and what comes of it.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lagometer_results::{GatewayMetrics, WorldMoment};
@@ -10,9 +11,10 @@ use crate::driver::backend::Flow;
 use crate::driver::coordination::{Note, Truth};
 use crate::measure::authority::{AuthorityChecker, Claim, Loss, Report};
 use crate::measure::outcome::{Moment, Outcome};
+use crate::measure::windows::Windows;
 use crate::player::Player;
 use crate::server::ServerCounts;
-use crate::sim::scenario::Scenario;
+use crate::sim::scenario::{Channels, Scenario};
 use crate::sim::vector::Vector;
 
 /// Ages sampled each second, all players together: enough for a p99.9 of every
@@ -52,6 +54,32 @@ pub(super) struct Measurements {
     checker: AuthorityChecker,
     /// How many servers simulate.
     simulating: u32,
+    /// Whether the world is in GLOBAL, so that all wait for the same windows.
+    is_in_global: bool,
+}
+
+/// The players of this process that have no connection.
+#[derive(Debug)]
+pub(super) struct Absent<'a> {
+    /// Whose connections have broken off.
+    cut_off: &'a BTreeMap<u32, Box<Player>>,
+    /// The numbers of those that never had one.
+    never_came: Vec<u32>,
+}
+
+impl<'a> Absent<'a> {
+    /// Those of `own` numbers that are not among who `came`, and who is cut off.
+    pub(super) fn among<T>(
+        own: impl Iterator<Item = u32>,
+        came: &BTreeMap<u32, T>,
+        cut_off: &'a BTreeMap<u32, Box<Player>>,
+    ) -> Self {
+        let never_came = own.filter(|number| !came.contains_key(number)).collect();
+        Self {
+            cut_off,
+            never_came,
+        }
+    }
 }
 
 /// What the last note saw.
@@ -94,6 +122,7 @@ impl Measurements {
             losses: Vec::new(),
             checker: AuthorityChecker::default(),
             simulating: scenario.simulating(),
+            is_in_global: scenario.channels == Channels::Single,
         }
     }
 
@@ -157,6 +186,11 @@ impl Measurements {
         self.server_before = server;
         self.flow_before = flow;
         self.checker.count_from(now);
+    }
+
+    /// When it began to count.
+    pub(super) fn began(&self) -> Time {
+        self.began
     }
 
     /// Looks at what a player sees.
@@ -290,9 +324,11 @@ impl Measurements {
         &mut self,
         now: Time,
         players: impl Iterator<Item = &'a Player>,
+        absent: &Absent<'_>,
         cpu: Option<Duration>,
     ) {
         self.measuring = false;
+        let gaps_until = self.is_in_global.then_some(now);
         let outcome = &mut self.outcome;
         outcome.measured = now.since(self.began);
         outcome.generator_cpu = used(self.cpu_before, cpu);
@@ -300,7 +336,9 @@ impl Measurements {
             outcome.players += u32::from(player.is_in_game());
             outcome.missing += player.view().missing(now, MISSING_AFTER);
             count(outcome, player);
+            gaps_until.inspect(|now| outcome.count_gaps(player.windows(), *now));
         }
+        count_absent(outcome, absent, self.began, gaps_until);
     }
 
     /// What server and sockets did in the time that counted.
@@ -345,7 +383,9 @@ impl Measurements {
     /// What was found by now, without how it went: for whoever would miss it.
     pub(super) fn so_far<'a>(
         &self,
+        now: Time,
         players: impl Iterator<Item = &'a Player>,
+        absent: &Absent<'_>,
         server: ServerCounts,
         flow: Flow,
         cpu: Option<Duration>,
@@ -358,9 +398,12 @@ impl Measurements {
             found.server = server.since(self.server_before);
             found.wire = self.wire_since(flow);
             found.generator_cpu = used(self.cpu_before, cpu);
+            let gaps_until = self.is_in_global.then_some(now);
             for player in players {
                 count(&mut found, player);
+                gaps_until.inspect(|now| found.count_gaps(player.windows(), *now));
             }
+            count_absent(&mut found, absent, self.began, gaps_until);
         }
         found
     }
@@ -381,12 +424,24 @@ impl Measurements {
     }
 }
 
+/// Adds what players that have no connection go without: updates, and windows up to
+/// `gaps_until` where there are any to wait for.
+fn count_absent(outcome: &mut Outcome, absent: &Absent<'_>, began: Time, gaps_until: Option<Time>) {
+    let nothing = Windows::since(began);
+    let cut_off = absent.cut_off.iter();
+    let cut_off = cut_off.map(|(number, player)| (number, player.windows()));
+    let never_came = absent.never_came.iter().map(|number| (number, &nothing));
+    for (number, windows) in cut_off.chain(never_came) {
+        outcome.updates.entry(*number).or_default();
+        gaps_until.inspect(|now| outcome.count_gaps(windows, *now));
+    }
+}
+
 /// Adds what a player did over one connection in the time that is measured.
 fn count(outcome: &mut Outcome, player: &Player) {
     let counts = player.counts();
     outcome.states += counts.states;
     *outcome.updates.entry(player.number()).or_default() += counts.updates;
-    outcome.worst_gap_p99 = outcome.worst_gap_p99.max(player.windows().gap(0.99));
     if let Some(after) = player.first_state_after() {
         outcome.first_state.record(after);
     }

@@ -167,8 +167,9 @@ impl<W: ConnectionBackend> RunningWorld<'_, W> {
             .backend
             .connect(End::Player(number), Settings::default(), peer)?;
         if let Some((Peer::Player(player), outbox)) = self.backend.peer(id) {
-            if let Some(earlier) = self.cut_off.remove(&number) {
-                player.goes_on_as(*earlier);
+            match self.cut_off.remove(&number) {
+                Some(earlier) => player.goes_on_as(*earlier),
+                None => player.waits_since(self.measurements.began()),
             }
             // An empty outbox takes a login.
             let _ = player.begin(outbox);
