@@ -191,7 +191,7 @@ fn identical_lanes_of_two_groups_are_not_set_apart() {
     hold_alike(
         "7 reliable and 6 unreliable, 20 seeds of 30 s",
         &TWO_GROUPS,
-        120,
+        240,
     );
 }
 
@@ -200,7 +200,7 @@ fn identical_lanes_that_share_half_of_their_luck_are_not_set_apart() {
     hold_alike(
         "5 lanes of half the same luck, 20 seeds of 30 s",
         &SAME_LUCK,
-        200,
+        100,
     );
 }
 
