@@ -33,8 +33,8 @@ struct Key {
 pub(super) fn page() -> String {
     let mut page = "# The gateway's settings\n\n".to_owned();
     page.push_str(
-        "Every key of the file that `lagometer gateway --config` takes, with what holds where it \
-         is left out; in parentheses an example of what has no default. Options of the command \
+        "Every key of the file that `lagometer gateway --config FILE` takes, with what holds where \
+         it is left out; in parentheses an example of what has no default. Options of the command \
          line go before the file. Times are written as in `\"20 ms\"`, sizes as in `\"64 KiB\"`.\n",
     );
     for section in sections(FILE) {
