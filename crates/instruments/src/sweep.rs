@@ -97,15 +97,17 @@ impl fmt::Display for Test {
     }
 }
 
-impl FromStr for Test {
-    type Err = String;
+/// No test of a sweep has this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no test is called `{0}`; there are {names}", names = Test::ALL.map(Test::name).join(", "))]
+pub struct UnknownTest(pub String);
 
-    fn from_str(written: &str) -> Result<Self, String> {
+impl FromStr for Test {
+    type Err = UnknownTest;
+
+    fn from_str(written: &str) -> Result<Self, UnknownTest> {
         let found = Self::ALL.into_iter().find(|test| test.name() == written);
-        found.ok_or_else(|| {
-            let names = Self::ALL.map(Self::name).join(", ");
-            format!("no test is called `{written}`; there are {names}")
-        })
+        found.ok_or_else(|| UnknownTest(written.to_owned()))
     }
 }
 

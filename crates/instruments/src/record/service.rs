@@ -7,6 +7,7 @@ use std::time::Duration;
 use lagometer_remote::{Accepted, Job, NobodyCame, Refusal, Service, Session, Worker, understand};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use thiserror::Error;
 
 use crate::record::fates::Arrival;
 use crate::record::player::{Played, Score};
@@ -85,8 +86,22 @@ impl Request {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RecordService;
 
+/// Why the remote end's part of a recording is not whole.
+#[derive(Debug, Error)]
+enum NotPlayed {
+    /// The local end's socket did not come.
+    #[error(transparent)]
+    NobodyCame(#[from] NobodyCame),
+    /// The socket failed.
+    #[error(transparent)]
+    Socket(#[from] io::Error),
+    /// Its thread panicked.
+    #[error("it broke")]
+    Broke,
+}
+
 struct RecordJob {
-    worker: Option<Worker<Result<(), String>>>,
+    worker: Option<Worker<Result<(), NotPlayed>>>,
     played: Arc<Mutex<Played>>,
 }
 
@@ -104,12 +119,9 @@ impl Service for RecordService {
         let played = Arc::new(Mutex::new(Played::default()));
         let noted = Arc::clone(&played);
         let worker = session.spawn("record", move |stop| {
-            let socket = data_listener
-                .admit(TIMEOUT)
-                .map_err(|error: NobodyCame| error.to_string())?;
-            score
-                .play(&socket, clock, &noted, |_| stop.is_raised())
-                .map_err(|error: io::Error| error.to_string())
+            let socket = data_listener.admit(TIMEOUT)?;
+            score.play(&socket, clock, &noted, |_| stop.is_raised())?;
+            Ok(())
         })?;
         Ok(Accepted::new(
             json!({ "port": port }),
@@ -128,8 +140,8 @@ impl Job for RecordJob {
             if let Some(worker) = self.worker.take() {
                 worker
                     .finish()
-                    .unwrap_or_else(|| Err("it broke".to_owned()))
-                    .map_err(Refusal::new)?;
+                    .unwrap_or(Err(NotPlayed::Broke))
+                    .map_err(|why| Refusal::new(why.to_string()))?;
             }
             return Ok(Value::Null);
         }

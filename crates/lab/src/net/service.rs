@@ -1,16 +1,18 @@
 //! The remote end's part of a lane over a real path: the service `lane`.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use lagometer_remote::{
-    Accepted, Job, Refusal, Service, Session, UdpDataListener, Worker, understand,
+    Accepted, Job, NobodyCame, Refusal, Service, Session, UdpDataListener, Worker, understand,
 };
 use lagometer_socket::{Counters, Opening, SocketSpec};
 use lagometer_transport::{Closed, Offer, State};
 use lagometer_units::Time;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use thiserror::Error;
 
 use crate::experiment::MESSAGES_AT_MOST;
 use crate::live::{LaneStage, Role, ServerNotes, ServerOutcome, play_server};
@@ -121,7 +123,7 @@ impl Service for LaneService {
         let (of_worker, for_worker) = (Arc::clone(&stage), session.clone());
         let worker = session.spawn("lane", move |_| {
             let opened = open_side(data_listener, &spec, &for_worker, plan.seed);
-            let news = News::Opened(opened.as_ref().map(|_| ()).map_err(Clone::clone));
+            let news = News::Opened(opened.as_ref().map(|_| ()).map_err(ToString::to_string));
             for_worker.send_event(&json!(news));
             let side = opened.ok()?;
             let clock = for_worker.clock();
@@ -217,6 +219,17 @@ fn plan(request: &Request, offer: Offer) -> Result<Plan, Refusal> {
     Ok(plan)
 }
 
+/// Why the remote end's side of a lane is not there.
+#[derive(Debug, Error)]
+enum NotOpened {
+    /// The local end's socket did not come.
+    #[error(transparent)]
+    NobodyCame(#[from] NobodyCame),
+    /// The system refuses a socket, or the transport does.
+    #[error(transparent)]
+    System(#[from] io::Error),
+}
+
 /// Waits until the local end has authenticated itself at the data socket, and opens the side
 /// at the very same port, for that address alone.
 fn open_side(
@@ -224,15 +237,12 @@ fn open_side(
     spec: &SocketSpec,
     session: &Session,
     seed: u64,
-) -> Result<lagometer_socket::BoxedConnection, String> {
-    let socket = data_listener
-        .admit(TIMEOUT)
-        .map_err(|error| error.to_string())?;
+) -> Result<lagometer_socket::BoxedConnection, NotOpened> {
+    let socket = data_listener.admit(TIMEOUT)?;
     let opening = Opening::of_server(&socket, seed, session.clock().now());
+    // The transport binds the same port.
     drop(socket);
-    opening
-        .and_then(|opening| spec.server(&opening))
-        .map_err(|error| error.to_string())
+    Ok(spec.server(&opening?)?)
 }
 
 fn how_it_stands(stage: &LaneStage) -> News {

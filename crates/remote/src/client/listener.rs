@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::Wire;
 use crate::data::is_nothing_yet;
+use crate::error::Error;
 use crate::frame::Opener;
 use crate::message::{FromClient, FromServer, JobNumber};
 use crate::offset::{Line, OffsetEstimator, Probe};
@@ -166,8 +167,8 @@ impl Listener {
                     Err(bad) => return bad.to_string(),
                 }
             }
-            if let Err(why) = self.ping_if_due() {
-                return why;
+            if let Err(error) = self.ping_if_due() {
+                return error.to_string();
             }
             if received_at.elapsed() >= SILENCE {
                 return format!("it has been silent for {} s", SILENCE.as_secs());
@@ -217,7 +218,7 @@ impl Listener {
         }
     }
 
-    fn ping_if_due(&mut self) -> Result<(), String> {
+    fn ping_if_due(&mut self) -> Result<(), Error> {
         let now = Instant::now();
         if now < self.next_ping {
             return Ok(());
@@ -230,8 +231,6 @@ impl Listener {
                 EVERY
             };
         let sent = self.wire.clock.now().as_nanos();
-        self.wire
-            .say(&FromClient::Ping { sent })
-            .map_err(|error| error.to_string())
+        self.wire.say(&FromClient::Ping { sent })
     }
 }

@@ -1,7 +1,7 @@
 //! One control connection: proofs first, then jobs until it ends.
 
 use std::collections::BTreeMap;
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 
 use lagometer_units::Time;
 use serde_json::Value;
+use thiserror::Error;
 
 use super::House;
 use super::event::Event;
 use crate::data::is_nothing_yet;
-use crate::frame::{Opener, Sealer};
+use crate::frame::{BadFrame, Opener, Sealer};
 use crate::handshake::{Keys, ServerHandshake, ServerStep};
 use crate::message::{FromClient, FromServer, JobNumber};
 use crate::randomness::unforeseeable;
@@ -23,8 +24,34 @@ use crate::session::{Session, SocketCount, Stop, Voice};
 /// How long the local end may take to read what it is sent.
 const READS_WITHIN: Duration = Duration::from_secs(5);
 
-/// Whoever came left and had said nothing.
-const WITHOUT_A_WORD: &str = "it left without a word";
+/// Why whoever came was not let in.
+#[derive(Debug, Error)]
+enum NotProved {
+    /// It sent nothing before it left, as health checks do.
+    #[error("it left without a word")]
+    WithoutAWord,
+    /// It left in the middle of the handshake.
+    #[error("it left before it proved itself")]
+    Left,
+    /// It took too long.
+    #[error("it did not prove itself in time")]
+    TimedOut,
+    /// As many are served as may be.
+    #[error("there is no room for one more")]
+    Busy,
+    /// What it sent is no handshake of this protocol.
+    #[error("it speaks another protocol")]
+    UnknownProtocol,
+    /// It is of another version of Lagometer's.
+    #[error("it speaks version {0}")]
+    OtherVersion(u16),
+    /// Its proof was made with another secret.
+    #[error("it has another secret")]
+    OtherSecret,
+    /// The connection failed.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
 
 /// A connection and what the remote end holds for it.
 pub(super) struct ControlConnection {
@@ -74,11 +101,11 @@ impl ControlConnection {
         let (keys, rest) = match self.prove() {
             Ok(proved) => proved,
             Err(why) => {
-                // Who only hellos, as health checks do, is not worth a word.
-                if why != WITHOUT_A_WORD {
+                // A health check is not worth a line.
+                if !matches!(why, NotProved::WithoutAWord) {
                     self.house.report(&Event::TurnedAway {
                         peer: self.peer,
-                        why: &why,
+                        why: &why.to_string(),
                     });
                 }
                 return;
@@ -100,13 +127,12 @@ impl ControlConnection {
     }
 
     /// Exchanges the first words; the keys, and what was said after them.
-    fn prove(&self) -> Result<(Box<Keys>, Vec<u8>), String> {
+    fn prove(&self) -> Result<(Box<Keys>, Vec<u8>), NotProved> {
         let deadline = Instant::now() + self.house.settings.limits.proof_within;
         self.stream
             .set_nonblocking(false)
             .and_then(|()| self.stream.set_nodelay(true))
-            .and_then(|()| self.stream.set_write_timeout(Some(READS_WITHIN)))
-            .map_err(|error| error.to_string())?;
+            .and_then(|()| self.stream.set_write_timeout(Some(READS_WITHIN)))?;
         let limits = &self.house.settings.limits;
         let has_room = self.house.sessions.load(Ordering::Relaxed) < limits.sessions;
         let mut handshake =
@@ -116,44 +142,44 @@ impl ControlConnection {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err("it did not prove itself in time".to_owned());
+                return Err(NotProved::TimedOut);
             }
             let read = self
                 .stream
                 .set_read_timeout(Some(left))
                 .and_then(|()| (&*self.stream).read(&mut buffer));
             let step = match read {
-                Ok(0) if has_spoken => return Err("it left before it proved itself".to_owned()),
-                Ok(0) => return Err(WITHOUT_A_WORD.to_owned()),
+                Ok(0) if has_spoken => return Err(NotProved::Left),
+                Ok(0) => return Err(NotProved::WithoutAWord),
                 Ok(length) => {
                     has_spoken = true;
                     handshake.handle(&buffer[..length])
                 }
                 Err(error) if is_nothing_yet(&error) => continue,
-                Err(error) => return Err(error.to_string()),
+                Err(error) => return Err(error.into()),
             };
             // Counted before it is reported, so that whoever comes after it is refused in
             // turn; many may have come at once, each for the last place.
             let joins = matches!(step, ServerStep::Done(_));
             if joins && !self.house.take_session() {
-                return Err("there is no room for one more".to_owned());
+                return Err(NotProved::Busy);
             }
             let output = handshake.output();
             if let Err(error) = (&*self.stream).write_all(&output) {
                 if joins {
                     self.house.leave_session();
                 }
-                return Err(error.to_string());
+                return Err(error.into());
             }
             match step {
                 ServerStep::Wait => {}
                 ServerStep::Done(keys) => return Ok((keys, handshake.into_rest())),
-                ServerStep::UnknownProtocol => return Err("it speaks another protocol".to_owned()),
+                ServerStep::UnknownProtocol => return Err(NotProved::UnknownProtocol),
                 ServerStep::OtherVersion(version) => {
-                    return Err(format!("it speaks version {version}"));
+                    return Err(NotProved::OtherVersion(version));
                 }
-                ServerStep::OtherSecret => return Err("it has another secret".to_owned()),
-                ServerStep::Busy => return Err("there is no room for one more".to_owned()),
+                ServerStep::OtherSecret => return Err(NotProved::OtherSecret),
+                ServerStep::Busy => return Err(NotProved::Busy),
             }
         }
     }
@@ -181,8 +207,8 @@ impl ControlConnection {
         let mut buffer = [0; 16 << 10];
         let mut received = self.house.clock.now();
         let why = loop {
-            if let Err(why) = self.handle_all(&mut talk, received) {
-                break why;
+            if let Err(bad) = self.handle_all(&mut talk, received) {
+                break bad.to_string();
             }
             match (&*self.stream).read(&mut buffer) {
                 Ok(0) if self.house.stopping.load(Ordering::SeqCst) => {
@@ -213,8 +239,8 @@ impl ControlConnection {
     }
 
     /// Handles every message that is here, all of which came at `received`.
-    fn handle_all(&self, talk: &mut Talk, received: Time) -> Result<(), String> {
-        while let Some(message) = talk.opener.next().map_err(|bad| bad.to_string())? {
+    fn handle_all(&self, talk: &mut Talk, received: Time) -> Result<(), BadFrame> {
+        while let Some(message) = talk.opener.next()? {
             self.handle(talk, message, received);
         }
         Ok(())

@@ -112,7 +112,7 @@ impl<'a> SimBackend<'a> {
                 self.flow.sent_bytes += sent;
                 self.note(id);
             }
-            Err(why) => self.end(id, CloseReason::PeerClosed, why),
+            Err(why) => self.end(id, CloseReason::PeerClosed, why.to_string()),
         }
     }
 
@@ -444,7 +444,7 @@ impl ConnectionBackend for SimBackend<'_> {
                 self.flow.sent_bytes += bytes;
                 self.note(id.0);
             }
-            Err(why) => self.end(id.0, CloseReason::PeerClosed, why),
+            Err(why) => self.end(id.0, CloseReason::PeerClosed, why.to_string()),
         }
     }
 

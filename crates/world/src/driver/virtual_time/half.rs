@@ -1,14 +1,15 @@
 //! Both ends of a player's transport.
 
 use lagometer_client::stream_transport::{self as peers, StreamTransportError};
-use lagometer_client::{Outbox, Session};
+use lagometer_client::{Outbox, ReceiveError, Session};
 use lagometer_gateway::core::{CloseReason, ConnKey, ConnectionManager};
 use lagometer_gateway::stream_transport::{self as gateways, Reading, Writing};
 use lagometer_testbed::StreamSocket;
 use lagometer_transport::kcp;
 use lagometer_transport::tcp::{Stream as Tcp, StreamOptions};
-use lagometer_transport::{ByteStream, State};
+use lagometer_transport::{ByteStream, Closed, State};
 use lagometer_units::Time;
+use thiserror::Error;
 
 use crate::driver::player_transport::PlayerStream;
 use crate::{Peer, PlayerTransport};
@@ -47,6 +48,23 @@ impl WebSocketEnd for gateways::WebSocketTransport<StreamSocket<Tcp>> {
     fn socket(&mut self) -> Option<&mut StreamSocket<Tcp>> {
         self.stream_mut()
     }
+}
+
+/// Why nothing more passes between a player and its end of the transport.
+#[derive(Debug, Error)]
+pub(super) enum PlayerEndError {
+    /// The WebSocket failed.
+    #[error(transparent)]
+    WebSocket(#[from] StreamTransportError),
+    /// The player's session does not take what arrived.
+    #[error(transparent)]
+    Session(#[from] ReceiveError),
+    /// The transport beneath is closed.
+    #[error(transparent)]
+    Closed(#[from] Closed),
+    /// The WebSocket's handshake failed.
+    #[error("the handshake failed")]
+    Handshake,
 }
 
 /// Both ends of a connection that begins at `now`. `number` is the
@@ -123,14 +141,17 @@ impl<W: WebSocketEnd> End<W> {
 }
 
 impl Local {
-    /// Hands what has arrived to the player. Why there will be no more, if
-    /// there will not.
+    /// Hands what has arrived to the player, and says how many bytes that were.
+    ///
+    /// # Errors
+    ///
+    /// [`PlayerEndError`] where there will be no more.
     pub(super) fn read(
         &mut self,
         now: Time,
         session: &mut Session,
         peer: &mut Peer,
-    ) -> Result<u64, String> {
+    ) -> Result<u64, PlayerEndError> {
         let mut bytes_read = 0;
         let mut received = Ok(());
         let mut take = |bytes: &[u8]| {
@@ -142,31 +163,29 @@ impl Local {
         self.note_time(now);
         match self {
             Self::Stream(stream) => stream.read(&mut take),
-            Self::WebSocket(web_socket) => {
-                while web_socket
-                    .read(&mut take)
-                    .map_err(|error| error.to_string())?
-                {}
-            }
+            Self::WebSocket(web_socket) => while web_socket.read(&mut take)? {},
         }
-        received.map_err(|error| error.to_string())?;
+        received?;
         match self.stream().map(|stream| stream.state()) {
-            Some(State::Closed(why)) => Err(why.to_string()),
-            None => Err("the handshake failed".to_owned()),
+            Some(State::Closed(why)) => Err(why.into()),
+            None => Err(PlayerEndError::Handshake),
             _ => Ok(bytes_read),
         }
     }
 
-    /// Moves what the player has to say into the stream.
-    pub(super) fn write(&mut self, now: Time, outbox: &mut Outbox) -> Result<u64, String> {
+    /// Moves what the player has to say into the stream, and says how many bytes that
+    /// were.
+    ///
+    /// # Errors
+    ///
+    /// [`PlayerEndError`] where a WebSocket failed.
+    pub(super) fn write(&mut self, now: Time, outbox: &mut Outbox) -> Result<u64, PlayerEndError> {
         self.note_time(now);
         let taken = match self {
             Self::Stream(stream) => peers::fill(stream, now, outbox),
             Self::WebSocket(web_socket) => {
                 let before = outbox.pending().len();
-                web_socket
-                    .write(outbox)
-                    .map_err(|error| error.to_string())?;
+                web_socket.write(outbox)?;
                 before - outbox.pending().len()
             }
         };

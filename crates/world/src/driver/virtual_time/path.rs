@@ -8,7 +8,7 @@ use lagometer_testbed::{Sender, Simulated};
 use lagometer_transport::{ByteStream, Encapsulation};
 use lagometer_units::Time;
 
-use super::half::{Local, Remote};
+use super::half::{Local, PlayerEndError, Remote};
 use crate::Peer;
 
 /// A player's path.
@@ -94,23 +94,31 @@ impl PlayerPath {
 
     /// Hands the player what has arrived, and sends what it says to it. How
     /// many bytes it was, and how many it said.
+    ///
+    /// # Errors
+    ///
+    /// [`PlayerEndError`] where the connection is over.
     pub(super) fn serve_player(
         &mut self,
         session: &mut Session,
         peer: &mut Peer,
         network: &mut Simulated,
-    ) -> Result<(u64, u64), String> {
+    ) -> Result<(u64, u64), PlayerEndError> {
         let read = self.ends.local.read(network.now, session, peer)?;
         let said = self.write_player(session.outbox(), network)?;
         Ok((read, said))
     }
 
     /// Sends what the player says, as far as there is room.
+    ///
+    /// # Errors
+    ///
+    /// [`PlayerEndError`] where the connection is over.
     pub(super) fn write_player(
         &mut self,
         outbox: &mut Outbox,
         network: &mut Simulated,
-    ) -> Result<u64, String> {
+    ) -> Result<u64, PlayerEndError> {
         let said = self.ends.local.write(network.now, outbox)?;
         if said > 0 || self.ends.local.speaks_by_itself() {
             self.send(Direction::Up, network);
