@@ -52,21 +52,6 @@ pub(crate) fn down_each(world: &World) -> Option<f64> {
     Some(bytes_per_s / f64::from(world.players.in_game.max(1)))
 }
 
-/// Ages that differ by less than this factor are as good as equal.
-const EQUAL: f64 = 1.02;
-
-/// The least p99 at the tier numbered `tier` among `worlds`, in milliseconds;
-/// `None` where all are as good as equal.
-pub(crate) fn best_p99(worlds: &[&World], tier: usize) -> Option<f64> {
-    let p99 = || {
-        let tiers = worlds.iter().filter_map(|world| world.tiers.get(tier));
-        let seen = tiers.filter(|tier| tier.samples > 0);
-        seen.map(|tier| tier.age_ms.p99)
-    };
-    let best = p99().min_by(f64::total_cmp)?;
-    p99().any(|other| other > best * EQUAL).then_some(best)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,25 +62,6 @@ mod tests {
             network: Some(network.to_owned()),
             ..World::default()
         }
-    }
-
-    #[test]
-    fn the_best_stands_out_only_where_there_is_one() {
-        let aged = |p99| World {
-            tiers: vec![lagometer_results::WorldTier {
-                samples: 9,
-                age_ms: lagometer_results::Quantiles {
-                    p99,
-                    ..lagometer_results::Quantiles::default()
-                },
-                ..lagometer_results::WorldTier::default()
-            }],
-            ..World::default()
-        };
-        let [equal, same, worse] = [100.0, 101.0, 200.0].map(aged);
-        assert_eq!(best_p99(&[&equal, &same], 0), None);
-        assert_eq!(best_p99(&[&worse, &same, &equal], 0), Some(100.0));
-        assert_eq!(best_p99(&[], 0), None);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::markup::{coordinate, esc, per_cent};
 use super::palette::Look;
 use super::scale::{LogScale, nines_ticks, tick_label};
 use super::view::View;
-use crate::by_network::{OfNetwork, best_p99, by_network, down_each, transport, transports};
+use crate::by_network::{OfNetwork, by_network, down_each, transport, transports};
 use crate::terminal::reach;
 use crate::written::{self, milliseconds};
 
@@ -262,8 +262,8 @@ fn figures(
                 look(place).swatch(),
                 esc(transport(world))
             );
-            for (index, tier) in world.tiers.iter().enumerate() {
-                ages(tier, best_p99(&of.worlds, index), out);
+            for tier in &world.tiers {
+                ages(tier, out);
             }
             cost(world, out);
             *out += "</tr>";
@@ -272,19 +272,14 @@ fn figures(
     *out += "</tbody></table></div></section>\n";
 }
 
-fn ages(tier: &WorldTier, best: Option<f64>, out: &mut String) {
+fn ages(tier: &WorldTier, out: &mut String) {
     if tier.samples == 0 {
         *out += r#"<td colspan="3" class="none">nobody was seen</td>"#;
         return;
     }
-    let class = if best == Some(tier.age_ms.p99) {
-        "number best"
-    } else {
-        "number"
-    };
     append!(
         out,
-        r#"<td class="number">{}</td><td class="{class}">{}</td><td class="number">{}</td>"#,
+        r#"<td class="number">{}</td><td class="number">{}</td><td class="number">{}</td>"#,
         milliseconds(tier.age_ms.p50),
         milliseconds(tier.age_ms.p99),
         milliseconds(tier.age_ms.p99_9)

@@ -6,7 +6,7 @@ use lagometer_results::World;
 use super::grid::{Cell, Column, Grid, Row};
 use super::paint::{Paint, Style};
 use super::world::reach;
-use crate::by_network::{best_p99, by_network, down_each, transport};
+use crate::by_network::{by_network, down_each, transport};
 use crate::written::{self, milliseconds};
 
 /// Appends the table.
@@ -27,17 +27,11 @@ pub(crate) fn render(worlds: &[World], paint: Paint, out: &mut String) {
         rows.push(Row::Label(format!("on {}", of.network), Style::Bold));
         for world in &of.worlds {
             let mut cells = vec![Cell::new(format!("  {}", transport(world)), Style::Plain)];
-            for (index, tier) in world.tiers.iter().enumerate() {
-                let best = best_p99(&of.worlds, index) == Some(tier.age_ms.p99);
-                for (value, is_best) in [
-                    (tier.age_ms.p50, false),
-                    (tier.age_ms.p99, best),
-                    (tier.age_ms.p99_9, false),
-                ] {
-                    cells.push(match (tier.samples, is_best) {
-                        (0, _) => Cell::new(written::NOTHING, Style::Dim),
-                        (_, true) => Cell::new(milliseconds(value), Style::Good),
-                        (_, false) => Cell::new(milliseconds(value), Style::Plain),
+            for tier in &world.tiers {
+                for value in [tier.age_ms.p50, tier.age_ms.p99, tier.age_ms.p99_9] {
+                    cells.push(match tier.samples {
+                        0 => Cell::new(written::NOTHING, Style::Dim),
+                        _ => Cell::new(milliseconds(value), Style::Plain),
                     });
                 }
             }
