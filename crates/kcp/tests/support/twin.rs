@@ -82,11 +82,8 @@ impl Twin {
     /// The first eight bytes of the digest of all that our end said, in hexadecimal
     /// digits: enough to notice a difference.
     pub(crate) fn digest(self) -> String {
-        let digest = self.digest.finalize();
-        digest[..8]
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        let first = self.digest.finalize()[..8].try_into();
+        format!("{:016x}", u64::from_be_bytes(first.expect("eight bytes")))
     }
 
     /// About as many segments as a message may have.
