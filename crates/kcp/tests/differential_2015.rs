@@ -25,7 +25,7 @@ const RUNS: u64 = 2_000;
 const DIGESTS: usize = 250;
 
 /// The shortest intervals of the two sources: KCP's own of February 2015, and the one that
-/// asio_kcp came with in July.
+/// `asio_kcp` came with in July.
 const SHORTEST_INTERVALS_MS: [u64; 2] = [10, 2];
 
 #[test]
