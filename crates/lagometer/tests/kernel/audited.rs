@@ -55,11 +55,11 @@ fn what_the_emulators_audit_says_stands_beside_that_of_a_kernel_in_virtual_time(
     assert!(row("kernel").contains("emu less kernel"), "{table}");
     // A router in virtual time is late for nothing. Over `fiber` a real one never is for
     // no microsecond, and what it is late by is what the two audits differ by.
-    let [late_there, late_here, apart] =
+    let [kernel_late, emulator_late, apart] =
         [4, 3, 2].map(|from_end| figure(row("late, by the audit"), from_end));
-    assert!(late_there.abs() < 0.005, "{table}");
-    assert!(late_here >= 0.005, "{table}");
-    assert!((apart - late_here).abs() < 0.011, "{table}");
+    assert!(kernel_late.abs() < 0.005, "{table}");
+    assert!(emulator_late >= 0.005, "{table}");
+    assert!((apart - emulator_late).abs() < 0.011, "{table}");
     // What the clients saw beyond what the audit says is the waking of their threads: an audit
     // that leaves out some milliseconds of the router's, or tells more than anybody met, is
     // found here.
@@ -71,7 +71,7 @@ fn what_the_emulators_audit_says_stands_beside_that_of_a_kernel_in_virtual_time(
     let [in_kernel, in_emulator, ..] = words[..] else {
         panic!("no medians in {table}");
     };
-    let unseen_ms = in_emulator - in_kernel - late_here;
+    let unseen_ms = in_emulator - in_kernel - emulator_late;
     assert!((-0.3..3.0).contains(&unseen_ms), "{unseen_ms}: {table}");
     assert!(table.contains("Late, by the audit:"), "{table}");
 }
