@@ -253,3 +253,52 @@ impl Default for Config {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_beyond_its_range_counts_as_the_nearest_inside() {
+        let beyond = Config {
+            rto_min: Duration::ZERO,
+            initial_cwnd: 0,
+            receive_buffer: (0, u32::MAX),
+            send_buffer: (0, u32::MAX),
+            not_sent_low_water: Some(0),
+            header_room: u32::MAX,
+            keep_alive: Some(KeepAlive {
+                idle: Duration::ZERO,
+                interval: Duration::MAX,
+                probes: 0,
+            }),
+            user_timeout: Some(Duration::MAX),
+            syn_retries: u32::MAX,
+            synack_retries: u32::MAX,
+            retries: u32::MAX,
+            fin_timeout: Duration::MAX,
+            ..Config::default()
+        };
+        let nearest = Config {
+            rto_min: SHORTEST,
+            initial_cwnd: 1,
+            receive_buffer: (1, LARGEST_BUFFER),
+            send_buffer: (1, LARGEST_BUFFER),
+            not_sent_low_water: None,
+            header_room: MOST_HEADER_ROOM,
+            keep_alive: Some(KeepAlive {
+                idle: SHORTEST,
+                interval: LONGEST,
+                probes: 1,
+            }),
+            user_timeout: Some(LONGEST_USER_TIMEOUT),
+            syn_retries: 127,
+            synack_retries: 255,
+            retries: 255,
+            fin_timeout: LONGEST,
+            ..Config::default()
+        };
+        assert_eq!(beyond.within_ranges(), nearest);
+        assert_eq!(nearest.within_ranges(), nearest);
+    }
+}

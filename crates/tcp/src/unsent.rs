@@ -145,7 +145,22 @@ impl Unsent {
 
 #[cfg(test)]
 mod tests {
-    use super::Piece;
+    use super::{Piece, Unsent};
+    use crate::seq::Seq;
+
+    #[test]
+    fn the_first_part_of_a_piece_takes_all_that_the_piece_holds() {
+        let mut unsent = Unsent::new(Seq(7));
+        unsent.push(Piece {
+            length: 3_000,
+            held: 4_352,
+            ..Piece::default()
+        });
+        let part = unsent.take(1_000).unwrap();
+        assert_eq!((part.length, part.held), (1_000, 4_352));
+        let rest = unsent.take(2_000).unwrap();
+        assert_eq!((rest.length, rest.held), (2_000, 0));
+    }
 
     #[test]
     fn a_piece_counted_as_one_segment_stays_one_when_segments_become_shorter() {

@@ -289,6 +289,14 @@ mod tests {
     }
 
     #[test]
+    fn a_trace_lasts_a_hundred_days_at_most() {
+        let lasting = |us: u64| format!("{HEADER}\nlasts {us}\nup 0 - 0 0\ndown 0 - 0 0\n");
+        let longest = 8_640_000_000_000;
+        assert!(Recording::parse("t", &lasting(longest)).is_ok());
+        assert!(Recording::parse("t", &lasting(longest + 1)).is_err());
+    }
+
+    #[test]
     fn the_mean_rate_is_that_of_all_its_time() {
         let recording = Recording::parse("t", SAMPLE).unwrap();
         let mean = |recording: &Recording, direction| recording.mean_bits_per_second(direction);

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use lagometer_link::{LoadError, Profile, catalogue, written::Written};
+use lagometer_link::{Direction, LoadError, Profile, catalogue, written::Written};
 use proptest::prelude::*;
 
 use crate::any_profile::any_profile;
@@ -309,4 +309,24 @@ fn a_network_or_a_trace_that_never_ends_is_refused() {
     let error = Profile::load(&network).unwrap_err().to_string();
     std::fs::remove_dir_all(&folder).unwrap();
     assert!(error.contains("the most that is read"), "{error}");
+}
+
+#[test]
+fn what_a_link_and_tcp_cannot_do_over_a_network_is_told_by_its_profile() {
+    let network = |text: &str| {
+        Profile::from_text(
+            "net.toml",
+            &format!("summary = \"a network\"\n[both]\n{text}"),
+        )
+        .unwrap()
+    };
+    let plain = network("rate = \"5 Mbit/s\"\nmtu = \"1500 B\"\n");
+    assert!(!plain.has_managed_queue());
+    assert!(!plain.swallows_full_packets(Direction::Up));
+    let managed = network("rate = \"5 Mbit/s\"\nqueue = { discipline = \"fq-codel\" }\n");
+    assert!(managed.has_managed_queue());
+    let small = network("mtu = \"1280 B\"\noversize = \"vanish\"\n");
+    assert!(small.swallows_full_packets(Direction::Down));
+    let refusing = network("mtu = \"1280 B\"\noversize = \"refuse\"\n");
+    assert!(!refusing.swallows_full_packets(Direction::Down));
 }

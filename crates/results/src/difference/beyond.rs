@@ -186,3 +186,21 @@ fn chance_if_rare(
     let worst_unit = worst_unit.max(least) * next_worse;
     (value < limit && worst_unit > 0.0).then(|| rare::p_value(value, variance, worst_unit, limit))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::difference::tests::seeds_lane_of;
+    use crate::metric::Statistic;
+
+    #[test]
+    fn one_more_unit_is_reckoned_as_worse_where_few_may_be_bad() {
+        let lane = seeds_lane_of(30, &[1, 2, 3, 4, 5, 6], |_, _| 40);
+        // Of six seeds less than one may be slower than the 99th percentile, three than the median.
+        let worse = |metric| next_worse(metric, &lane).to_bits();
+        assert_eq!(worse(Metric::Rtt(Statistic::P99)), NEXT_WORSE.to_bits());
+        assert_eq!(worse(Metric::Rtt(Statistic::P50)), USUALLY_WORSE.to_bits());
+        assert_eq!(worse(Metric::Freezes), 1.0_f64.to_bits());
+        assert_eq!(worse(Metric::Within(150)), USUALLY_WORSE.to_bits());
+    }
+}
