@@ -1,5 +1,5 @@
-//! The lab: experiments as data, workloads, testbeds, and the runner that
-//! puts lanes side by side and hands back one result document.
+//! The lab: experiments as data, workloads of lanes, how lanes are played on each testbed, and
+//! the runner that puts lanes side by side and hands back one result document.
 //!
 //! An [`Experiment`] is read from TOML and *resolved* against the catalogues
 //! of networks and transports; the runner plays every lane of every seed in
