@@ -113,7 +113,7 @@ impl Coordinator {
         self.server.address()
     }
 
-    /// Waits until all workers are ready, as long as there is timeout.
+    /// Waits until all workers are ready, at most for the timeout.
     /// `meanwhile` is called often with how many are, and may end the waiting.
     ///
     /// # Errors
@@ -276,7 +276,7 @@ impl RunClock for OwnTime {
     }
 }
 
-/// The workers, as the coordinator's stage sees them.
+/// The workers, as the coordinator's running world sees them.
 struct Workers<'a> {
     registry: &'a WorkerRegistry,
     timeout: Duration,

@@ -176,7 +176,7 @@ impl Joined {
     }
 }
 
-/// What the worker's clock and its stage share.
+/// What the worker's clock and its running world share.
 struct LocalWorker {
     shard: Shard,
     /// Players that had come to a worker before this one.
@@ -308,7 +308,7 @@ impl RunClock for SharedTime {
     }
 }
 
-/// The coordinator, as a worker's stage sees it.
+/// The coordinator, as a worker's running world sees it.
 struct OtherWorkers {
     here: Rc<LocalWorker>,
     /// What of the truth has come.

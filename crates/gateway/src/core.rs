@@ -37,7 +37,7 @@
 //! let login = b"CH\x00\x12\x00\x0a\x10\x20\x01\x2a\x0c\x0a\x04test\x12\x04test";
 //! connections.receive(now, key, login);
 //!
-//! // What that asks of the other half, and what it answers, goes over the bus:
+//! // What that asks of the channel manager, and what it answers, goes over the bus:
 //! // two loops where one thread has both, two queues where it has not.
 //! while let Some(message) = connections.poll_bus() {
 //!     channels.handle(now, side, message);

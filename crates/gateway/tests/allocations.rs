@@ -38,14 +38,14 @@ struct Room {
     channels: ChannelManager,
     now: Time,
     wire: UnixStream,
-    far_end: UnixStream,
+    peer: UnixStream,
     received: Vec<u8>,
 }
 
 impl Room {
     fn new() -> Self {
-        let (wire, far_end) = UnixStream::pair().unwrap();
-        far_end.set_nonblocking(true).unwrap();
+        let (wire, peer) = UnixStream::pair().unwrap();
+        peer.set_nonblocking(true).unwrap();
         Self {
             connections: ConnectionManager::new(ConnectionSettings {
                 client_fsm: Fsm::authoritative_client(),
@@ -57,7 +57,7 @@ impl Room {
             }),
             now: Time::ZERO,
             wire,
-            far_end,
+            peer,
             received: vec![0; 1 << 20],
         }
     }
@@ -123,7 +123,7 @@ impl Room {
             let written = self.wire.write_vectored(&slices[..used]).unwrap();
             self.connections.wrote(self.now, key, written);
             assert_eq!(self.connections.waiting(key), 0);
-            while self.far_end.read(&mut self.received).is_ok() {}
+            while self.peer.read(&mut self.received).is_ok() {}
         }
     }
 

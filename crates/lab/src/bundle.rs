@@ -15,7 +15,7 @@
 //! experiment names.
 //!
 //! Everything is read in memory; no name in an archive ever becomes a path. What
-//! was played is data of a stranger's: entries, their number and their lengths
+//! was played is untrusted data: entries, their number and their lengths
 //! are held to limits, and an entry that is missing or changed is named.
 
 mod archive;

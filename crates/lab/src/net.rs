@@ -7,7 +7,7 @@
 //! interval after the first.
 //!
 //! The remote end's instants come by its own clock. They are brought into the
-//! local end's with the line that the conversation has found; its error is
+//! local end's with the line that the control connection has found; its error is
 //! part of the result, since every one-way figure carries it.
 
 mod capture;

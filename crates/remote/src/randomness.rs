@@ -2,7 +2,7 @@
 //!
 //! Everything that is measured follows from a seed. What is drawn here must
 //! follow from nothing: nonces and secrets that an unauthenticated peer could foresee would
-//! let the stranger in. No result depends on it.
+//! let that peer in. No result depends on it.
 
 use ring::rand::{SecureRandom as _, SystemRandom};
 

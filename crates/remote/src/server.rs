@@ -198,11 +198,11 @@ impl House {
         }
         self.connections().insert(number, Arc::clone(&stream));
         self.pending.fetch_add(1, Ordering::Relaxed);
-        let conversation = ControlConnection::new(Arc::clone(self), stream, peer, number);
+        let connection = ControlConnection::new(Arc::clone(self), stream, peer, number);
         thread::Builder::new()
             .name("remote-session".to_owned())
             .stack_size(STACK_BYTES)
-            .spawn(move || conversation.hold())
+            .spawn(move || connection.hold())
             .inspect_err(|why| self.report(&Event::CannotAccept { why }))
             .ok()
     }

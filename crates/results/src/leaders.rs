@@ -8,7 +8,7 @@ use crate::metric::Metric;
 /// no other of its group is shown to surpass it by that figure, where it is shown to surpass
 /// any itself. Nobody leads by a fact of the run, of which it is not known how it varies.
 ///
-/// A reader looks over the whole table, so all comparisons of all its groups by all its
+/// A reader scans the whole table, so all comparisons of all its groups by all its
 /// figures are one family: together they find a difference where there is none in at most
 /// one of twenty tables (Holm's procedure). `noise_ms` is as in [`judge`](crate::judge()).
 #[must_use]

@@ -151,7 +151,7 @@ impl Shape<'_> {
             .map_err(|source| cannot_start(program, source))
     }
 
-    /// Waits until the server command listens, ends, or timeout does.
+    /// Waits until the server command listens or ends, at most for the timeout.
     fn await_listener(&self, remote: &mut Process, network: &Network) -> Result<(), Error> {
         let deadline = Instant::now() + self.timeout;
         while Instant::now() < deadline {

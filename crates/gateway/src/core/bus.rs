@@ -65,7 +65,7 @@ pub enum ToChannels {
         /// How long the client is not to be read.
         pause: Duration,
     },
-    /// The pause of a client of this side has ended: is the server still
+    /// The pause of a client of this connection manager has ended: is the server still
     /// congested with what the client caused? Answered with
     /// [`ToConnections::Pause`] or [`ToConnections::Resume`].
     AskCongestion {
@@ -272,7 +272,7 @@ pub enum ToConnections {
         /// How long.
         pause: Duration,
     },
-    /// Is a server of this side still congested with what a client caused?
+    /// Is a server of this connection manager still congested with what a client caused?
     /// Answered with [`ToChannels::Congested`] or [`ToChannels::Relieved`].
     AskCongestion {
         /// The client.

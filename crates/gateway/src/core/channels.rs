@@ -81,10 +81,10 @@ pub struct ChannelManager {
 }
 
 impl ChannelManager {
-    /// A side with nobody connected and one channel, GLOBAL, that nobody owns.
+    /// A manager without connections and with one channel, GLOBAL, that nobody owns.
     #[must_use]
     pub fn new(settings: ChannelSettings) -> Self {
-        let mut side = Self {
+        let mut manager = Self {
             tables: Tables {
                 connections: ConnectionTable::new(&settings.conn_numbers),
                 channels: ChannelTable::new(settings.spatial_channels_from),
@@ -102,8 +102,8 @@ impl ChannelManager {
             orphans: Orphans::default(),
             work_debts: WorkDebts::default(),
         };
-        side.make_channel(ChannelId::GLOBAL, channel::GLOBAL_TYPE, None);
-        side
+        manager.make_channel(ChannelId::GLOBAL, channel::GLOBAL_TYPE, None);
+        manager
     }
 
     /// Takes other settings of channel types, logins and limits. The grid, the

@@ -55,7 +55,7 @@ pub trait NodeBus: fmt::Debug + Send {
 /// What a node has to say in its log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Note {
-    /// Nothing of an owner was heard.
+    /// No message of an owner was received.
     #[error("no node owns the channels yet; waiting for one: `lagometer gateway --role channels`")]
     NoOwner,
     /// A route to an owner stands.

@@ -122,7 +122,7 @@ impl EdgeNode {
         self.has_global_owner
     }
 
-    /// The newest epoch that was heard of.
+    /// The newest epoch received.
     #[must_use]
     pub fn epoch(&self) -> Option<u64> {
         self.owner.map(|owner| owner.epoch)

@@ -19,7 +19,7 @@
 mod asked;
 mod entry;
 mod successor;
-mod taking;
+mod takeover;
 mod task;
 
 use bytes::Bytes;

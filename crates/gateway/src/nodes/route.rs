@@ -347,7 +347,7 @@ impl RouteEnd {
     /// Why the route is to be given up, if it is.
     pub(super) fn is_lost(&self, now: Time) -> Option<&'static str> {
         if now.since(self.received_at) >= self.times.route_timeout {
-            return Some("nothing is heard of the other node");
+            return Some("nothing is received from the other node");
         }
         if !self.pending.is_empty() && now.since(self.progress_at) >= self.times.route_timeout {
             return Some("the other node takes nothing");

@@ -93,7 +93,7 @@ fn settings_files_that_let_anyone_unsubscribe_others_are_obeyed() {
     let (master, client) = (world.master(), world.client());
     unsubscribe_other(&mut world, client, GLOBAL, master);
     assert!(!is_owner_of_global(&mut world, master, client));
-    // And still no client sits down in the empty seat.
+    // And still no client becomes the owner of a channel without one.
     world.send(client, GLOBAL, 9, types::CREATE, &global());
     assert!(!world.channels.has_global_owner());
 }

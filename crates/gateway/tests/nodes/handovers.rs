@@ -222,7 +222,7 @@ fn an_owner_that_dies_once_it_has_handed_over_is_succeeded_with_its_channels() {
 
 /// The store writes that the other owns the channels, and its answer is lost.
 #[test]
-fn a_successor_that_is_not_told_that_it_owns_the_channels_goes_on_with_them_all_the_same() {
+fn a_successor_that_is_not_notified_that_it_owns_the_channels_goes_on_with_them_all_the_same() {
     let mut pair = Pair::new(Some(vec![1, 2, 3]), true);
     pair.is_cut_at_take = true;
     pair.end();

@@ -27,8 +27,8 @@ pub struct Cue {
     stops: AtomicBool,
 }
 
-/// What the two threads of a lane know of each other. One for each lane and
-/// seed.
+/// What the two threads of a lane and the testbed share: whether each is ready, closes, or has
+/// ended. One for each lane and seed.
 #[derive(Debug)]
 pub struct LaneStage {
     /// When measuring starts.

@@ -82,7 +82,7 @@ fn message(text: &str) -> Result<(&str, u64, Direction, u32), String> {
     Ok((at, nanos, direction, size))
 }
 
-/// A word of a stranger's file as it fits into a line.
+/// A word of an untrusted file as it fits into a line.
 fn short(word: &str) -> String {
     let letters = word.chars().filter(|letter| !letter.is_control());
     letters.take(40).collect()

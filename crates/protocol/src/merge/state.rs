@@ -133,8 +133,8 @@ impl State {
 
     /// How many elements of the data were looked at since this was last asked, beyond
     /// those that updates brought: where a list is to be cut at what is too old, or the
-    /// data counted because it is nearly as large as it may be. Whoever lets strangers
-    /// update has them pay for it.
+    /// data counted because it is nearly as large as it may be. Whoever lets unauthenticated
+    /// clients update has them pay for it.
     pub fn take_work(&mut self) -> usize {
         match &mut self.data {
             StateData::Typed(tree) => tree.take_work(),

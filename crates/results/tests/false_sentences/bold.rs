@@ -1,4 +1,4 @@
-//! What a table prints in bold: a reader looks over all of its columns and groups at once,
+//! What a table prints in bold: a reader scans all of its columns and groups at once,
 //! so any bold figure of lanes that are alike is a false one.
 
 use lagometer_results::{Lane, Metric, Statistic, leaders};

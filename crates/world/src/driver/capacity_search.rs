@@ -59,7 +59,7 @@ impl CapacitySearch {
         }
     }
 
-    /// Takes in that a world of so many `players` met its targets, or not (`held`).
+    /// Records whether a world of so many `players` met its targets (`held`).
     pub fn note(&mut self, players: u32, held: bool) {
         if self.asked.front() == Some(&players) {
             self.asked.pop_front();

@@ -30,7 +30,7 @@ pub use peer::Peer;
 /// How long the gateway may take to give the world to the server.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How often views are compared again while there is timeout for it.
+/// How often views are compared again until the timeout.
 const COMPARE_AGAIN: Duration = Duration::from_millis(500);
 
 /// How often the others are listened to once there is nothing else to do.

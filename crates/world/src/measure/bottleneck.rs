@@ -1,4 +1,4 @@
-//! What gave way first in a world that was not carried.
+//! What was saturated first in a world that was not carried.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ const LOST_SHARE: f64 = 0.05;
 /// More messages than this that are merged are windows that players miss.
 const MERGED_PCT: f64 = 1.0;
 
-/// What gave way first. In the order in which one thing causes another: a
+/// What was saturated first. In the order in which one thing causes another: a
 /// generator that is full measures itself, and whatever else is late is its
 /// doing.
 pub(crate) fn bottleneck(world: &World, every: &[Duration]) -> Option<String> {

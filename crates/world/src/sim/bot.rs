@@ -57,7 +57,7 @@ pub struct BotBehavior {
 }
 
 impl BotBehavior {
-    /// The mind of the player numbered `player`.
+    /// The behaviour of the player numbered `player`.
     #[must_use]
     pub fn new(world_seed: u64, player: u32, bot_config: BotConfig) -> Self {
         let seed = derive(world_seed, 0, u64::from(player));

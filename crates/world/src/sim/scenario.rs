@@ -56,7 +56,7 @@ pub struct Scenario {
     /// How long is measured, once everybody is in.
     #[serde(rename = "for")]
     pub duration: Span,
-    /// The seed of the ground, of the players' minds and starting places.
+    /// The seed of the ground, and of the players' behaviour and starting places.
     #[serde(default = "first_seed")]
     pub seed: u64,
     /// Frames a server simulates each second.

@@ -329,7 +329,7 @@ fn who_is_named_and_has_nothing_to_go_on_with_waits_as_others_do() {
 }
 
 #[test]
-fn a_lease_counts_from_when_its_renewal_was_told_of() {
+fn a_lease_counts_from_when_its_renewal_was_reported() {
     let (_, mut other, mut store) = named();
     pass(&mut [&mut other], &mut store, 3_100, 4_100, true);
     // A reading is under way; the holder renews, says so, and dies.
@@ -346,7 +346,7 @@ fn a_lease_counts_from_when_its_renewal_was_told_of() {
 }
 
 #[test]
-fn what_was_told_of_while_nothing_could_be_read_may_name_nobody() {
+fn what_was_reported_while_nothing_could_be_read_may_name_nobody() {
     let (mut one, mut other, mut store) = named();
     other.set_can_succeed(true);
     pass(&mut [&mut other], &mut store, 3_100, 4_100, true);

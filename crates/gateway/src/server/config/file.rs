@@ -29,9 +29,9 @@ pub struct FileConfig {
     pub channels: ChannelsSection,
     /// Who decides about logins.
     pub auth: AuthSection,
-    /// What is put up with.
+    /// Limits on connections, logins, sizes and rates.
     pub limits: LimitsSection,
-    /// What is put up with of those who read slowly.
+    /// Limits on unsent data of those who read slowly.
     pub slow_readers: SlowReadersSection,
     /// How the kernel treats TCP connections.
     pub tcp: TcpSection,
@@ -204,7 +204,7 @@ pub enum Provider {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AuthSection {
-    /// Who decides.
+    /// How logins are authenticated.
     pub provider: Provider,
     /// The file with the shared token or the key of the signatures.
     pub secret_file: Option<PathBuf>,
@@ -328,7 +328,7 @@ pub enum LogLevel {
     Error,
     /// Mistakes of others, and those who are slow.
     Warn,
-    /// Who comes and goes.
+    /// Connections that are opened and closed.
     #[default]
     Info,
     /// Each message that was dropped, and why.

@@ -51,7 +51,7 @@ pub(in crate::server) enum AuthChoice {
     Everyone,
     /// Nobody is, but servers that need not ask.
     Nobody,
-    /// Who knows the word.
+    /// Clients that present the shared token.
     SharedToken(String),
     /// Who has a token signed with the key.
     SignedToken(Vec<u8>),

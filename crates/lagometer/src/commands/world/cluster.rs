@@ -148,7 +148,7 @@ fn report_and_mend(event: Event, with_players: u32, own: Option<&mut Processes>)
                 "lagometer: worker {worker} is gone, and its {what} with it: process {process} \
                  takes its place"
             ),
-            // It is tried again, as long as there is timeout.
+            // It is tried again until the timeout.
             Err(failure) => note!("lagometer: worker {worker} is gone: {failure}"),
         },
         (Event::Back { .. }, _) => note!("lagometer: worker {worker}: its {are_back}"),
