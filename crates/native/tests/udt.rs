@@ -361,6 +361,10 @@ fn ipv6_works_too() {
     client.connect(address).unwrap();
     let (server, peer) = eventually("a connection", || listener.accept().ok());
     assert!(peer.is_some_and(|peer| peer.is_ipv6()));
+    // The server has its end before the client knows.
+    eventually("being connected", || {
+        (client.state() == State::Connected).then_some(())
+    });
     patiently(|| server.send_message(b"six", None, Order::Kept));
     let mut buffer = [0; 16];
     assert_eq!(patiently(|| client.receive_message(&mut buffer)), 3);
