@@ -490,8 +490,8 @@ fn the_tuned_presets_are_found_again_by_the_command_at_the_head_of_their_file() 
     let found = fs::read_to_string(found).unwrap();
     let of_lane = |text: &str| {
         // What is said of a lane stands above it.
-        let lines = text.lines().filter(|line| !line.starts_with('#'));
-        let text = lines.collect::<Vec<_>>().join("\n");
+        let without_notes = text.lines().filter(|line| !line.starts_with('#'));
+        let text = without_notes.collect::<Vec<_>>().join("\n");
         let lanes = text.split("[[lane]]");
         let named = lanes.filter(|lane| lane.contains(&format!("name = \"{LANE}-tuned\"")));
         named.map(|lane| lane.trim().to_owned()).collect::<Vec<_>>()
