@@ -119,8 +119,8 @@ impl Spot {
     ) -> Placement {
         Placement {
             name: self.name(own_remote).to_owned(),
-            near_cpu: self.local,
-            far_cpu: self.remote,
+            local_cpu: self.local,
+            remote_cpu: self.remote,
             asked,
             tried,
         }
@@ -131,8 +131,8 @@ impl Spot {
     pub fn trial(self, own_remote: bool, rate: f64) -> PlacementTrial {
         PlacementTrial {
             name: self.name(own_remote).to_owned(),
-            near_cpu: self.local,
-            far_cpu: self.remote,
+            local_cpu: self.local,
+            remote_cpu: self.remote,
             rate,
         }
     }

@@ -92,7 +92,7 @@ fn the_best_placement_is_chosen_among_those_tried() {
             .tried
             .iter()
             .find(|trial| {
-                trial.near_cpu == placement.near_cpu && trial.far_cpu == placement.far_cpu
+                trial.local_cpu == placement.local_cpu && trial.remote_cpu == placement.remote_cpu
             })
             .unwrap();
         assert!(chosen.rate * 1.2 >= best, "{placement:?}");

@@ -37,7 +37,7 @@ pub(crate) fn findings(document: &Document) -> Value {
             }
             // What differs from run to run, and what a late answer costs, are remarks for
             // people and no findings.
-            if let Some(properties) = lane.get_mut("parity").and_then(Value::as_object_mut) {
+            if let Some(properties) = lane.get_mut("properties").and_then(Value::as_object_mut) {
                 properties.retain(|key, _| key != "varies" && key != "late_answer");
             }
         }
@@ -62,13 +62,31 @@ fn forget_cost_of_seeds(lane: &mut Map<String, Value>) {
     }
 }
 
+/// Calls the properties of lanes `parity`, as documents did when the first digests were
+/// taken: bundles have those, and a key's name is no finding. The keys keep their order,
+/// which counts too.
+fn name_properties_as_before(findings: &mut Value) {
+    let lanes = findings.get_mut("lanes").and_then(Value::as_array_mut);
+    for lane in lanes.into_iter().flatten().filter_map(Value::as_object_mut) {
+        *lane = std::mem::take(lane)
+            .into_iter()
+            .map(|(key, value)| match key.as_str() {
+                "properties" => ("parity".to_owned(), value),
+                _ => (key, value),
+            })
+            .collect();
+    }
+}
+
 /// The digest of the findings.
 ///
 /// FNV-1a (Fowler, Noll and Vo), 64 bits, over them as JSON, in hex. It tells
 /// runs apart; it is no protection against forgery.
 #[must_use]
 pub fn digest(document: &Document) -> String {
-    let hash = findings(document)
+    let mut findings = findings(document);
+    name_properties_as_before(&mut findings);
+    let hash = findings
         .to_string()
         .bytes()
         .fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {

@@ -108,7 +108,7 @@ pub(crate) fn outcome(gone: Option<String>) -> Result<ExitCode, Failure> {
 
 /// A placement that was tried, as it is said on standard error.
 pub(crate) fn tried(trial: &PlacementTrial) -> String {
-    match (trial.near_cpu, trial.far_cpu) {
+    match (trial.local_cpu, trial.remote_cpu) {
         (Some(local), Some(remote)) => format!("{} ({local}, {remote})", trial.name),
         (Some(local), None) => format!("{} ({local})", trial.name),
         _ => trial.name.clone(),

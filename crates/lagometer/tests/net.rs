@@ -95,7 +95,7 @@ fn alone_it_plays_over_loopback_with_a_remote_end_of_its_own() {
     assert_eq!(document["testbed"], "net");
     assert!(document["impairments"].is_null());
     assert!(document["host"]["noise"]["floor"].is_object());
-    assert_eq!(document["experiment"]["far_end"]["clocks"]["steps"], 0);
+    assert_eq!(document["experiment"]["remote_end"]["clocks"]["steps"], 0);
     for name in lanes.split(',') {
         let lane = lane(&document, name);
         let messages = &lane["messages"];
@@ -145,7 +145,7 @@ fn over_a_path_the_figures_are_the_paths() {
     let kcp = lane(&document, "kcp");
     assert_eq!(kcp["messages"]["lost"], 0, "{kcp}");
     // They are known to half of the quickest probe's round trip.
-    let error = number(&document["experiment"]["far_end"]["clocks"]["error_ms"]);
+    let error = number(&document["experiment"]["remote_end"]["clocks"]["error_ms"]);
     assert!(error > 0.0 && error < 30.0, "{error} ms");
 }
 

@@ -17,7 +17,7 @@ const CAUSES: [&str; 11] = [
     "transport",
     "library",
     "settings",
-    "parity",
+    "properties",
     "per_seed",
 ];
 

@@ -240,3 +240,15 @@ fn small_bundle() -> Vec<u8> {
 fn bundle_digest() -> &'static str {
     &kept().1
 }
+
+/// Those that are kept were written when the properties of a lane had another key.
+#[test]
+fn bundles_of_before_are_read_with_the_digest_that_they_have() {
+    let kept = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/studies/2015/kernel/d-kcp.bundle"
+    );
+    let bundle = Bundle::from_bytes(&std::fs::read(kept).unwrap()).unwrap();
+    let lanes = &bundle.document.lanes;
+    assert!(lanes.iter().all(|lane| lane.properties.is_some()));
+}

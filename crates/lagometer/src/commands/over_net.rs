@@ -95,7 +95,7 @@ impl Path {
     /// Puts it into the run's document.
     pub(super) fn report_in(self, document: &mut Document) {
         if let Some(experiment) = document.experiment.as_object_mut() {
-            experiment.insert("far_end".to_owned(), self.as_json());
+            experiment.insert("remote_end".to_owned(), self.as_json());
         }
         document
             .warnings

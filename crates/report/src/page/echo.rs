@@ -48,7 +48,7 @@ fn tried(view: &View<'_>, echo: &Echo, out: &mut String) {
         r#"<section class="within" aria-labelledby="{id}"><h2 id="{id}">Placements</h2><p class="note">What each placement of the two ends gave when it was tried for a moment. The best was taken.</p>"#
     );
     for trial in &echo.placement.tried {
-        let cpus = match (trial.near_cpu, trial.far_cpu) {
+        let cpus = match (trial.local_cpu, trial.remote_cpu) {
             (Some(local), Some(remote)) => format!(" ({local}, {remote})"),
             (Some(local), None) => format!(" ({local})"),
             _ => String::new(),

@@ -21,7 +21,7 @@ pub(crate) fn render(echo: &Echo, paint: Paint, room: usize, out: &mut String) {
         }
     }
     for trial in &echo.placement.tried {
-        let cpus = match (trial.near_cpu, trial.far_cpu) {
+        let cpus = match (trial.local_cpu, trial.remote_cpu) {
             (Some(local), Some(remote)) => format!("({local}, {remote})"),
             (Some(local), None) => format!("({local})"),
             _ => String::new(),

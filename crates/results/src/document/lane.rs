@@ -26,8 +26,9 @@ pub struct Lane {
     pub settings: serde_json::Value,
     /// The library and its version, as in `quinn-proto 0.11.19`.
     pub library: String,
-    /// What the transport promises and what it costs, for a fair reading.
-    #[serde(rename = "parity", default, skip_serializing_if = "Option::is_none")]
+    /// What the transport promises and what it costs, for a fair reading. `parity` in
+    /// documents from before it had this name.
+    #[serde(default, alias = "parity", skip_serializing_if = "Option::is_none")]
     pub properties: Option<TransportProperties>,
     /// Why the lane could not be measured or ended early.
     #[serde(default, skip_serializing_if = "Option::is_none")]

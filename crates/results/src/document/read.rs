@@ -303,8 +303,13 @@ mod tests {
         let text = sample.to_json();
         let older = text
             .replace("\"impairments\": {", "\"weather\": {")
-            .replace("\"path\": {", "\"road\": {");
-        assert!(older.contains("\"weather\"") && older.contains("\"road\""));
+            .replace("\"path\": {", "\"road\": {")
+            .replace("\"properties\": {", "\"parity\": {")
+            .replace("\"local_cpu\":", "\"near_cpu\":")
+            .replace("\"remote_cpu\":", "\"far_cpu\":");
+        for key in ["weather", "road", "parity", "near_cpu", "far_cpu"] {
+            assert!(older.contains(&format!("\"{key}\"")), "{key}");
+        }
         assert_eq!(Document::from_json(&older), Ok(sample));
     }
 

@@ -216,13 +216,13 @@ fn sample_echo() -> Echo {
         },
         placement: Placement {
             name: "same core".to_owned(),
-            near_cpu: Some(0),
-            far_cpu: Some(0),
+            local_cpu: Some(0),
+            remote_cpu: Some(0),
             asked: false,
             tried: vec![PlacementTrial {
                 name: "same core".to_owned(),
-                near_cpu: Some(0),
-                far_cpu: Some(0),
+                local_cpu: Some(0),
+                remote_cpu: Some(0),
                 rate: 2.0,
             }],
         },
