@@ -18,31 +18,34 @@ const COLUMNS: [(&str, &str); 12] = [
         "ordered",
         "Messages arrive in the order in which they were sent",
     ),
-    ("encrypted", "Nobody on the way reads them"),
+    ("encrypted", "Payloads are encrypted on the wire"),
     ("MTU", "The largest datagram, with its headers"),
     (
         "header",
         "Bytes on the wire beyond the payload for a message that fits one datagram",
     ),
     (
-        "behind a loss",
-        "Where what was sent behind a lost message waits for it",
+        "head-of-line blocking",
+        "Where later messages wait for a lost one to be retransmitted",
     ),
     (
-        "gives up after",
-        "How long a silent peer is kept: equal wherever it can be set",
+        "peer timeout",
+        "How long a peer may be silent before the connection is closed; equal wherever it can be set",
     ),
-    ("acknowledgements", "When they are sent"),
+    ("acknowledgements", "When acknowledgements are sent"),
     (
         "a late answer costs",
-        "What it costs on the wire to answer after the turn in which a message was taken in",
+        "Extra packets or bytes when the application answers later than in the turn that received the message",
     ),
-    ("congestion control", "What slows the sender down"),
+    (
+        "congestion control",
+        "The algorithm that limits the sending rate",
+    ),
     (
         "cannot be set",
-        "Timers and habits of the library that no setting changes",
+        "Timers and behaviour of the library that no setting changes",
     ),
-    ("library", "Whose code runs"),
+    ("implementation", "The library and its version"),
 ];
 
 /// Appends the section; nothing where no lane states its terms.
@@ -58,7 +61,7 @@ pub(crate) fn render(view: &View<'_>, out: &mut String) {
     append!(
         out,
         r#"<section class="properties" aria-labelledby="{id}"><h2 id="{id}">Transport properties</h2>
-<p class="note">What each lane promises, and on what terms: a lane that promises less has an easier life, one that encrypts carries more.</p>
+<p class="note">What each lane guarantees, and at what cost: weaker guarantees need fewer retransmissions and less waiting, encryption adds bytes to each packet.</p>
 <div class="scroll" tabindex="0" role="region" aria-labelledby="{id}"><table><tbody>"#
     );
     for (lane, properties) in lanes {
