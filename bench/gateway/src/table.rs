@@ -101,7 +101,7 @@ pub(crate) fn line(run: &Run) -> String {
                 run.gateway,
                 outcome.mode,
                 outcome.players,
-                if outcome.held { "held" } else { "NOT held" }
+                if outcome.held { "sustained" } else { "NOT sustained" }
             );
             if !outcome.faults.is_empty() {
                 let _ = write!(line, " ({})", outcome.faults.join(", "));
@@ -179,7 +179,7 @@ pub(crate) fn summary(runs: &[Run]) -> String {
     if crowds.is_empty() {
         return text;
     }
-    text.push_str("\n| mode | rooms | rate | players | gateway | runs | held |");
+    text.push_str("\n| mode | rooms | rate | players | gateway | runs | sustained |");
     for (name, ..) in COLUMNS {
         let _ = write!(text, " {name} |");
     }

@@ -69,7 +69,7 @@ fn each_number_of_players_has_its_row_and_its_mark() {
         assert_eq!(world["gateway"], "own");
     }
     let table = String::from_utf8_lossy(&output.stdout).into_owned();
-    for word in ["players", "held", "missed", "generator"] {
+    for word in ["players", "sustained", "missed", "generator"] {
         assert!(table.contains(word), "{word}: {table}");
     }
     let verdict = document["verdict"].as_str().unwrap();

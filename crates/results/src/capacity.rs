@@ -75,7 +75,7 @@ impl<'a> Capacity<'a> {
         }
     }
 
-    /// Between which numbers of players it saturates and what gave way there, as a
+    /// Between which numbers of players it saturates and its bottleneck there, as a
     /// clause without a full stop.
     #[must_use]
     pub fn clause(&self) -> String {
@@ -149,7 +149,7 @@ pub fn capacity_verdict(worlds: &[World]) -> Option<String> {
 }
 
 impl World {
-    /// Whether nothing gave way: all players received each other's state as often
+    /// Whether nothing was saturated: all players received each other's state as often
     /// as they asked.
     #[must_use]
     pub fn is_carried(&self) -> bool {

@@ -55,7 +55,7 @@ fn drawn<'a>(names: [&str; 2], documents: [&'a Document; 2]) -> Vec<Drawn<'a>> {
 fn figures(names: [&str; 2], beside: &Beside<'_>, out: &mut String) {
     let figures = compared(&beside.pairs);
     if !beside.pairs.is_empty() {
-        *out += r#"<div class="scroll"><table><thead><tr><th scope="col"></th><th scope="col"></th><th scope="col">held</th>"#;
+        *out += r#"<div class="scroll"><table><thead><tr><th scope="col"></th><th scope="col"></th><th scope="col">sustained</th>"#;
         for figure in &figures {
             let [heading, unit] = &figure.heading;
             append!(
@@ -84,14 +84,14 @@ fn figures(names: [&str; 2], beside: &Beside<'_>, out: &mut String) {
                 r#"<th scope="row">{}</th><td class="{}</td>"#,
                 esc(names[nth]),
                 if world.is_carried() {
-                    r#"held">yes"#
+                    r#"good">yes"#
                 } else {
-                    r#"fell">no"#
+                    r#"bad">no"#
                 }
             );
             for figure in &cells {
                 let (text, is_better) = &figure[nth];
-                let class = if *is_better { "number held" } else { "number" };
+                let class = if *is_better { "number good" } else { "number" };
                 append!(out, r#"<td class="{class}">{}</td>"#, esc(text));
             }
             *out += "</tr>";

@@ -175,16 +175,20 @@ fn line(
     }
     *out += r#""/></svg>"#;
     for (world, value) in known() {
-        let held = if world.is_carried() {
-            "carried"
+        let sustained = if world.is_carried() {
+            "sustained"
         } else {
             "too many"
         };
         append!(
             out,
-            r#"<circle class="step {} {}" cx="{}" cy="{}" r="4"><title>{}{} players, {held}: {}</title></circle>"#,
+            r#"<circle class="step {} {}" cx="{}" cy="{}" r="4"><title>{}{} players, {sustained}: {}</title></circle>"#,
             each.look.classes(),
-            if world.is_carried() { "held" } else { "fell" },
+            if world.is_carried() {
+                "sustained"
+            } else {
+                "too-many"
+            },
             per_cent(x(world.players.asked)),
             coordinate(axis.y(value)),
             match each.name.as_str() {
@@ -273,8 +277,11 @@ mod tests {
             .iter()
             .find(|chart| chart.contains("99 with 400"))
             .unwrap();
-        assert_eq!(gateway.matches(r#"class="step h0 d0 held""#).count(), 2);
-        assert_eq!(gateway.matches(r#"class="step h0 d0 fell""#).count(), 1);
+        assert_eq!(
+            gateway.matches(r#"class="step h0 d0 sustained""#).count(),
+            2
+        );
+        assert_eq!(gateway.matches(r#"class="step h0 d0 too-many""#).count(), 1);
         assert!(gateway.contains("&lt;ours&gt;: 400 players, too many: 99"));
         // From 200 to 400 of 400 players: half of what is drawn on.
         let band = format!(

@@ -61,11 +61,11 @@ pub(crate) fn charts(drawn: &[Drawn<'_>], out: &mut String) {
     }
     append!(
         out,
-        r#"<p class="note">Each mark is a world of its own with so many players: filled where all received each other's state as often as they asked, hollow where something gave way. {} What gave way is looked for in the order in which one thing causes another: the generator, which would measure itself; the gateway's processor; its tick; the path to players; its queues; the game server's frames; players and connections; windows.{}</p><div class="trends">"#,
+        r#"<p class="note">Each mark is a world of its own with so many players: filled where all received each other's state as often as they asked, hollow where something was saturated. {} The bottleneck is looked for in the order in which one thing causes another: the generator, which would measure itself; the gateway's processor; its tick; the path to players; its queues; the game server's frames; players and connections; windows.{}</p><div class="trends">"#,
         if drawn.iter().any(|each| each.curve.saturated().is_some()) {
             "The band lies between the most that were carried and the fewest beyond that were not."
         } else {
-            "Nothing did, so there is no band."
+            "Nothing was, so there is no band."
         },
         match first.tiers.len() {
             0 | 1 => String::new(),
@@ -90,14 +90,14 @@ pub(crate) const fn look(place: usize) -> Look {
     }
 }
 
-/// The same in figures, a row for each world, and what gave way.
+/// The same in figures, a row for each world, and its bottleneck.
 fn figures(drawn: &[Drawn<'_>], tier: usize, out: &mut String) {
     let worlds = || drawn.iter().flat_map(|each| each.curve.steps.iter());
     let shown: Vec<&Figure> = FIGURES
         .iter()
         .filter(|figure| worlds().any(|world| (figure.of)(world, tier).is_some()))
         .collect();
-    *out += r#"<div class="scroll"><table><thead><tr><th scope="col" class="number">players</th><th scope="col">held</th>"#;
+    *out += r#"<div class="scroll"><table><thead><tr><th scope="col" class="number">players</th><th scope="col">sustained</th>"#;
     for figure in &shown {
         append!(
             out,
@@ -106,9 +106,9 @@ fn figures(drawn: &[Drawn<'_>], tier: usize, out: &mut String) {
             esc(figure.unit)
         );
     }
-    let any_fell = worlds().any(|world| !world.is_carried());
-    if any_fell {
-        *out += r#"<th scope="col">what gave way</th>"#;
+    let any_saturated = worlds().any(|world| !world.is_carried());
+    if any_saturated {
+        *out += r#"<th scope="col">bottleneck</th>"#;
     }
     *out += "</tr></thead>";
     for each in drawn {
@@ -129,9 +129,9 @@ fn figures(drawn: &[Drawn<'_>], tier: usize, out: &mut String) {
                 r#"<tr><th scope="row" class="number">{}</th><td class="{}</td>"#,
                 world.players.asked,
                 if world.is_carried() {
-                    r#"held">yes"#
+                    r#"good">yes"#
                 } else {
-                    r#"fell">no"#
+                    r#"bad">no"#
                 }
             );
             for figure in &shown {
@@ -141,7 +141,7 @@ fn figures(drawn: &[Drawn<'_>], tier: usize, out: &mut String) {
                     esc(&figure.cell(world, tier))
                 );
             }
-            if any_fell {
+            if any_saturated {
                 let bottleneck = world.bottleneck.as_deref().unwrap_or_default();
                 append!(out, "<td>{}</td>", esc(bottleneck));
             }

@@ -44,7 +44,11 @@ pub(crate) fn render(
 }
 
 fn grid(names: [&str; 2], beside: &Beside<'_>, figures: &[Compared]) -> Grid {
-    let mut columns = vec![Column::words(""), Column::words(""), Column::words("held")];
+    let mut columns = vec![
+        Column::words(""),
+        Column::words(""),
+        Column::words("sustained"),
+    ];
     columns.extend(figures.iter().map(|figure| {
         let [heading, unit] = figure.heading.clone();
         Column::numbers(heading, unit)

@@ -1,5 +1,5 @@
 //! Worlds with few players and with many on a terminal: a row for each number
-//! of players, and beneath those that were too many what gave way.
+//! of players, and beneath those that were too many their bottleneck.
 
 use lagometer_results::{Capacity, World};
 
@@ -41,7 +41,7 @@ pub(crate) fn render(worlds: &[World], paint: Paint, room: usize, out: &mut Stri
 }
 
 fn grid(worlds: &[World], figures: &[&Figure], tier: usize) -> Grid {
-    let mut columns = vec![Column::numbers("players", ""), Column::words("held")];
+    let mut columns = vec![Column::numbers("players", ""), Column::words("sustained")];
     columns.extend(
         figures
             .iter()
@@ -54,13 +54,13 @@ fn grid(worlds: &[World], figures: &[&Figure], tier: usize) -> Grid {
             rows.push(Row::Label(printable(&curve.path()), Style::Bold));
         }
         for world in &curve.steps {
-            let held = if world.is_carried() {
+            let sustained = if world.is_carried() {
                 Cell::new("yes", Style::Good)
             } else {
                 Cell::new("no", Style::Bad)
             };
             let players = Cell::new(world.players.asked.to_string(), Style::Plain);
-            let mut cells = vec![players, held];
+            let mut cells = vec![players, sustained];
             cells.extend(
                 figures
                     .iter()
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_gave_way_stands_beneath_its_row() {
+    fn the_bottleneck_stands_beneath_its_row() {
         let table = table(200);
         let lines: Vec<&str> = table.lines().map(str::trim_start).collect();
         assert!(lines[2].starts_with("200  yes"), "{table}");

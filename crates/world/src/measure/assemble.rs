@@ -75,8 +75,8 @@ pub fn assemble(scenario: &Scenario, gateway: String, outcome: &Outcome) -> Worl
     world
 }
 
-/// The same world with what went over its players' links, which may be what
-/// gave way.
+/// The same world with what went over its players' links, which may be
+/// the bottleneck.
 #[must_use]
 pub fn with_path(scenario: &Scenario, mut world: World, path: WorldPath) -> World {
     world.path = Some(path);
