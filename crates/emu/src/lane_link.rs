@@ -1,4 +1,4 @@
-//! A lane's link: its own, or a place on a path that others use, too.
+//! A lane's link: its own, or a path that it shares with other senders.
 //!
 //! A link of a lane's own knows a packet's fate when the packet enters. On a path with
 //! other senders, or with a queue whose discipline may prefer who comes later, fates are
@@ -15,8 +15,8 @@ use lagometer_units::Time;
 pub enum LaneLink {
     /// A link with nobody else on it, whose queue is first in, first out.
     Own(Box<Link>),
-    /// A place on a path.
-    Shared(PathPlace),
+    /// As one of the senders of a shared path.
+    Shared(PathSender),
 }
 
 /// A path with several senders on it, as the router asks for it. Instants are those of
@@ -40,8 +40,8 @@ pub trait SharedPath: fmt::Debug + Send {
 /// A packet that is put on a path.
 #[derive(Clone, Copy, Debug)]
 pub struct PathPacket<'a> {
-    /// Whose it is: the sender's place on the path.
-    pub place: usize,
+    /// The number of its sender on the path, from 0.
+    pub sender: usize,
     /// Where it goes.
     pub direction: Direction,
     /// By which its fate is reported. No two packets have the same.
@@ -61,25 +61,25 @@ pub struct PathFate {
     pub is_marked: bool,
 }
 
-/// One sender's place on a path.
+/// One of the senders of a path.
 #[derive(Clone, Debug)]
-pub struct PathPlace {
+pub struct PathSender {
     path: Arc<Mutex<dyn SharedPath>>,
-    place: usize,
+    sender: usize,
 }
 
-impl PathPlace {
-    /// The place with this number on `path`.
+impl PathSender {
+    /// The sender with this number, from 0, of `path`.
     #[must_use]
-    pub fn new(path: Arc<Mutex<dyn SharedPath>>, place: usize) -> Self {
-        Self { path, place }
+    pub fn new(path: Arc<Mutex<dyn SharedPath>>, sender: usize) -> Self {
+        Self { path, sender }
     }
 
     pub(crate) fn offer(&self, now: Time, direction: Direction, number: u64, bytes: &[u8]) {
         self.path().offer(
             now,
             PathPacket {
-                place: self.place,
+                sender: self.sender,
                 direction,
                 number,
                 bytes,
@@ -99,8 +99,8 @@ impl From<Link> for LaneLink {
     }
 }
 
-impl From<PathPlace> for LaneLink {
-    fn from(place: PathPlace) -> Self {
-        Self::Shared(place)
+impl From<PathSender> for LaneLink {
+    fn from(sender: PathSender) -> Self {
+        Self::Shared(sender)
     }
 }

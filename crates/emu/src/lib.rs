@@ -77,7 +77,7 @@ pub use audit::{Audit, Band, Figures, LaneAudit, Spread, WayAudit};
 pub use device_counters::SentTotals;
 pub use error::Error;
 pub use host::{Entrance, Host};
-pub use lane_link::{LaneLink, PathFate, PathPacket, PathPlace, SharedPath};
+pub use lane_link::{LaneLink, PathFate, PathPacket, PathSender, SharedPath};
 pub use network::Network;
 pub use permission::Permission;
 pub use refusal::Refusal;

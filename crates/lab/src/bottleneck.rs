@@ -17,7 +17,7 @@ use crate::workload::Workload;
 /// The links of a run that had several senders or a queue with a discipline: one
 /// for all lanes where they share it, else one for each lane.
 pub(crate) fn of(resolved: &Resolved, runs: &[SeedRun]) -> Vec<Bottleneck> {
-    if !resolved.needs_stage() {
+    if !resolved.needs_shared_link() {
         return Vec::new();
     }
     let names: Vec<&str> = resolved.lanes.iter().map(|lane| &*lane.name).collect();

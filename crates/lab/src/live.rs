@@ -21,7 +21,7 @@ mod pace;
 mod play;
 mod server;
 mod shared;
-mod stage;
+mod status;
 mod supervisor;
 mod timeline;
 mod watch;
@@ -31,13 +31,13 @@ pub use pace::LONGEST_WAIT;
 pub(crate) use play::{Backend, Manner, OpenLane, ServerNotes, play_seed};
 pub use server::{ServerOutcome, play_server};
 pub(crate) use shared::Links;
-pub use stage::{Cue, LaneStage, Role};
+pub use status::{Cue, LaneStatus, Role};
 pub use watch::{LaneFigures, LaneMoment, RunWatch, WatchedSeed};
 
 /// Does `play`; should it panic, the lane is over and the words are returned.
-pub(crate) fn guarded<T>(stage: &LaneStage, play: impl FnOnce() -> T) -> Result<T, String> {
+pub(crate) fn guarded<T>(status: &LaneStatus, play: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(play)).map_err(|panic| {
-        stage.give_up();
+        status.give_up();
         panic_message(&*panic)
     })
 }

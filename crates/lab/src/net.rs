@@ -25,7 +25,7 @@ use lagometer_capture::{LogSummary, PacketSocket};
 use lagometer_remote::{Error, Line, Remote, RemoteJob};
 use lagometer_units::Time;
 
-use crate::live::{Backend, LaneStage, Manner, OpenLane, RunWatch, ServerNotes, play_seed};
+use crate::live::{Backend, LaneStatus, Manner, OpenLane, RunWatch, ServerNotes, play_seed};
 use crate::plan::Plan;
 use crate::resolve::{Resolved, RunnableLane};
 use crate::runner::SeedRun;
@@ -201,12 +201,12 @@ impl Backend for PathBackend<'_> {
         Ok(())
     }
 
-    fn tend(&mut self, stages: &[LaneStage]) -> bool {
+    fn tend(&mut self, statuses: &[LaneStatus]) -> bool {
         let line = self.remote.offset();
-        for (job, stage) in self.jobs.iter().zip(stages) {
+        for (job, status) in self.jobs.iter().zip(statuses) {
             let Some(job) = job else { continue };
             while let Some(news) = job.next_event(Duration::ZERO) {
-                lane::on_news(&news, stage, line.as_ref());
+                lane::on_news(&news, status, line.as_ref());
             }
         }
         self.remote.gone().is_none()

@@ -326,7 +326,7 @@ impl Resolved {
     /// Whether a link has more senders than one lane, or a queue with a
     /// discipline.
     #[must_use]
-    pub fn needs_stage(&self) -> bool {
+    pub fn needs_shared_link(&self) -> bool {
         self.experiment.shared || !self.cross.is_empty() || self.profile.has_managed_queue()
     }
 }

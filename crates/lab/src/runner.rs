@@ -20,7 +20,7 @@ use lagometer_units::Time;
 use crate::outcome::LaneOutcome;
 use crate::plan::Plan;
 use crate::resolve::{Resolved, RunnableLane};
-use crate::sim::{OfferedPacket, SimCapture, SimLane, SimStage};
+use crate::sim::{OfferedPacket, SharedLinkSim, SimCapture, SimLane};
 
 /// Virtual time that a lane plays before another has its turn.
 const SLICE: Duration = Duration::from_secs(20);
@@ -126,10 +126,10 @@ pub fn packets_of(resolved: &Resolved, lane: usize, seed: u64) -> Vec<OfferedPac
             sim.run_until(Time::MAX);
             sim.packets().to_vec()
         }
-        Play::Stage(mut stage) => {
-            stage.remember_packets(lane - first);
-            stage.run_until(Time::MAX);
-            let mut packets = stage.packets(lane - first).to_vec();
+        Play::Shared(mut shared) => {
+            shared.remember_packets(lane - first);
+            shared.run_until(Time::MAX);
+            let mut packets = shared.packets(lane - first).to_vec();
             packets.sort_by_key(|packet| packet.at);
             packets
         }
@@ -138,19 +138,19 @@ pub fn packets_of(resolved: &Resolved, lane: usize, seed: u64) -> Vec<OfferedPac
 
 /// The lanes on one link.
 fn start(resolved: &Resolved, lanes: &[RunnableLane], seed: u64) -> Play {
-    if let ([lane], false) = (lanes, resolved.needs_stage()) {
+    if let ([lane], false) = (lanes, resolved.needs_shared_link()) {
         return Play::Lane(Box::new(alone(resolved, lane, seed)));
     }
-    let on_stage = lanes.iter().map(|lane| {
-        let sim = SimLane::on_stage(&plan_of(resolved, lane, seed), spec_of(lane));
+    let shared_lanes = lanes.iter().map(|lane| {
+        let sim = SimLane::on_shared_link(&plan_of(resolved, lane, seed), spec_of(lane));
         (lane.name.clone(), sim)
     });
     let starts = resolved.plan.measuring_starts();
     let (profile, regime) = (&resolved.profile, resolved.regime);
     let link = SharedLink::new(profile, seed, regime, starts);
     let plan = resolved.plan.under(seed);
-    let stage = SimStage::new(&plan, on_stage.collect(), &resolved.cross, link);
-    Play::Stage(Box::new(stage))
+    let shared = SharedLinkSim::new(&plan, shared_lanes.collect(), &resolved.cross, link);
+    Play::Shared(Box::new(shared))
 }
 
 /// A lane over a link of its own.
@@ -201,7 +201,7 @@ enum Play {
     /// A lane with a link of its own.
     Lane(Box<SimLane>),
     /// One or several lanes and whoever else is on their link.
-    Stage(Box<SimStage>),
+    Shared(Box<SharedLinkSim>),
 }
 
 impl Board<'_, '_> {
@@ -381,28 +381,28 @@ impl Play {
     fn run_until(&mut self, limit: Time) -> bool {
         match self {
             Self::Lane(lane) => lane.run_until(limit),
-            Self::Stage(stage) => stage.run_until(limit),
+            Self::Shared(shared) => shared.run_until(limit),
         }
     }
 
     fn now(&self) -> Time {
         match self {
             Self::Lane(lane) => lane.now(),
-            Self::Stage(stage) => stage.now(),
+            Self::Shared(shared) => shared.now(),
         }
     }
 
     fn lanes(&self) -> u32 {
         match self {
             Self::Lane(_) => 1,
-            Self::Stage(stage) => stage.lanes(),
+            Self::Shared(shared) => shared.lanes(),
         }
     }
 
     fn capture_packets(&mut self) {
         match self {
             Self::Lane(lane) => lane.capture_packets(),
-            Self::Stage(stage) => stage.capture_packets(),
+            Self::Shared(shared) => shared.capture_packets(),
         }
     }
 
@@ -414,14 +414,14 @@ impl Play {
                 let until = if is_over { Time::MAX } else { lane.now() };
                 capture.take(first_lane, lane.take_captured(), until);
             }
-            Self::Stage(stage) => stage.hand_over(capture, first_lane, is_over),
+            Self::Shared(shared) => shared.hand_over(capture, first_lane, is_over),
         }
     }
 
     fn outcomes(&mut self) -> Vec<LaneOutcome> {
         match self {
             Self::Lane(lane) => vec![lane.outcome()],
-            Self::Stage(stage) => stage.outcomes(),
+            Self::Shared(shared) => shared.outcomes(),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! A [`SharedPath`] holds the link, both ends of all other traffic, and the record of
 //! who filled the queue. It is sans-IO: lanes' packets go in with the instant, their
 //! fates come out when they are known. The testbed `sim` plays lanes on it
-//! ([`SimStage`](crate::sim::SimStage)); over sockets the router of an emulated network
+//! ([`SharedLinkSim`](crate::sim::SharedLinkSim)); over sockets the router of an emulated network
 //! drives it (`crate::emu`). At one instant the link comes first, then other traffic in
 //! the order of its list; lanes come after.
 

@@ -6,7 +6,7 @@ mod support;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use lagometer_lab::sim::{SimLane, SimStage};
+use lagometer_lab::sim::{SharedLinkSim, SimLane};
 use lagometer_lab::{
     Experiment, LaneRun, Plan, ResolveError, Resolved, RunOptions, digest, play, resolve,
 };
@@ -78,7 +78,7 @@ fn a_seed_finds_on_a_shared_link_what_it_always_found_whatever_the_threads() {
 }
 
 #[test]
-fn alone_on_a_stage_a_lane_finds_what_it_finds_alone() {
+fn alone_on_a_shared_link_a_lane_finds_what_it_finds_alone() {
     let network = lagometer_link::catalogue::named("busy-wifi").unwrap();
     for name in ["udp", "kcp", "tcp-cubic", "quic"] {
         let plan = Plan {
@@ -90,24 +90,24 @@ fn alone_on_a_stage_a_lane_finds_what_it_finds_alone() {
         let link = Link::new(&network, 1, Regime::Time, starts);
         let mut alone = SimLane::new(&plan, &spec, link);
         alone.run_until(Time::MAX);
-        let stage = || {
+        let simulation = || {
             let link = SharedLink::new(&network, 1, Regime::Time, starts);
-            let lane = SimLane::on_stage(&plan, &spec);
-            SimStage::new(&plan, vec![(name.to_owned(), lane)], &[], link)
+            let lane = SimLane::on_shared_link(&plan, &spec);
+            SharedLinkSim::new(&plan, vec![(name.to_owned(), lane)], &[], link)
         };
-        let mut at_once = stage();
+        let mut at_once = simulation();
         assert!(at_once.run_until(Time::MAX));
-        let on_stage = at_once.outcomes().remove(0);
-        assert_eq!(on_stage.records, alone.outcome().records, "{name}");
-        assert_eq!(on_stage.wire, alone.outcome().wire, "{name}");
-        let mut sliced = stage();
+        let shared = at_once.outcomes().remove(0);
+        assert_eq!(shared.records, alone.outcome().records, "{name}");
+        assert_eq!(shared.wire, alone.outcome().wire, "{name}");
+        let mut sliced = simulation();
         let mut until = Time::ZERO;
         while !sliced.run_until(until) {
             until += Duration::from_millis(317);
         }
         assert_eq!(
             sliced.outcomes().remove(0).records,
-            on_stage.records,
+            shared.records,
             "{name}"
         );
     }

@@ -64,8 +64,8 @@ impl Lane {
         }
         let link = match &mut self.link {
             LaneLink::Own(link) => link,
-            LaneLink::Shared(place) => {
-                place.offer(now, direction, number, packet);
+            LaneLink::Shared(sender) => {
+                sender.offer(now, direction, number, packet);
                 return Outcome::OnPath;
             }
         };
@@ -81,14 +81,14 @@ impl Lane {
     pub(crate) fn next_deadline(&self) -> Option<Time> {
         match &self.link {
             LaneLink::Own(_) => None,
-            LaneLink::Shared(place) => place.path().next_deadline(),
+            LaneLink::Shared(sender) => sender.path().next_deadline(),
         }
     }
 
     /// Looks after its path.
     pub(crate) fn handle_deadline(&self, now: Time) {
-        if let LaneLink::Shared(place) = &self.link {
-            place.path().handle_deadline(now);
+        if let LaneLink::Shared(sender) = &self.link {
+            sender.path().handle_deadline(now);
         }
     }
 
@@ -96,7 +96,7 @@ impl Lane {
     pub(crate) fn poll_fate(&self) -> Option<PathFate> {
         match &self.link {
             LaneLink::Own(_) => None,
-            LaneLink::Shared(place) => place.path().poll(),
+            LaneLink::Shared(sender) => sender.path().poll(),
         }
     }
 }

@@ -8,7 +8,7 @@ use lagometer_transport::turn;
 use lagometer_units::Time;
 
 use super::pace::Pace;
-use super::stage::{LaneStage, Role};
+use super::status::{LaneStatus, Role};
 use crate::outcome::LaneEnd;
 use crate::plan::Plan;
 use crate::workload::{ClientApplication, Workload, act};
@@ -43,7 +43,7 @@ pub struct ClientOutcome {
 pub fn play_client(
     mut side: impl AsMut<dyn SocketConnection>,
     plan: &Plan,
-    stage: &LaneStage,
+    status: &LaneStatus,
     quiet: Option<Duration>,
     now: impl Fn() -> Time,
 ) -> ClientOutcome {
@@ -62,20 +62,20 @@ pub fn play_client(
         counters: Counters::default(),
         path: String::new(),
     };
-    connect(side, stage, &pace, &mut outcome, &now);
-    if let Some(start) = stage.cue.starts_at()
-        && !stage.cue.is_stopped()
+    connect(side, status, &pace, &mut outcome, &now);
+    if let Some(start) = status.cue.starts_at()
+        && !status.cue.is_stopped()
     {
         let mut application = Workload::client(plan, start);
         let awaited = application.awaited();
-        stage.figures().note_start(start, plan.duration, awaited);
+        status.figures().note_start(start, plan.duration, awaited);
         let cpu_before = thread_cpu_time();
         let counted_before = side.counters();
         outcome.started_at = Some(start);
-        outcome.end = if stage.is_connected() {
-            measure(side, &mut *application, plan, stage, quiet, &pace, &now)
+        outcome.end = if status.is_connected() {
+            measure(side, &mut *application, plan, status, quiet, &pace, &now)
         } else {
-            Some(stage.closed().map_or(LaneEnd::NeverReady, LaneEnd::Died))
+            Some(status.closed().map_or(LaneEnd::NeverReady, LaneEnd::Died))
         };
         if outcome.end.is_some() {
             application.abandon();
@@ -90,33 +90,33 @@ pub fn play_client(
         Some(LaneEnd::Died(why)) => Some(why.to_string()),
         Some(LaneEnd::NoProgress) => Some("the endpoint is stuck".to_owned()),
     };
-    stage.figures().note_end(failure);
+    status.figures().note_end(failure);
     outcome.path = side.path();
     outcome.ended_at = now();
-    stage.end();
+    status.end();
     outcome
 }
 
 /// Makes the connection and keeps it until measuring starts.
 fn connect(
     side: &mut dyn SocketConnection,
-    stage: &LaneStage,
+    status: &LaneStatus,
     pace: &Pace,
     outcome: &mut ClientOutcome,
     now: &impl Fn() -> Time,
 ) {
     loop {
         let at = now();
-        let start = stage.cue.starts_at();
+        let start = status.cue.starts_at();
         // What comes just then is for the first turn with the application.
-        if stage.cue.is_stopped() || start.is_some_and(|start| start <= at) {
+        if status.cue.is_stopped() || start.is_some_and(|start| start <= at) {
             return;
         }
         side.turn(at);
-        stage.note_state(Role::Client, side.state());
-        if outcome.ready_at.is_none() && stage.is_connected() {
+        status.note_state(Role::Client, side.state());
+        if outcome.ready_at.is_none() && status.is_connected() {
             outcome.ready_at = Some(at);
-            stage.figures().note_ready();
+            status.figures().note_ready();
         }
         pace.wait(at, side, start);
     }
@@ -128,12 +128,12 @@ fn measure(
     side: &mut dyn SocketConnection,
     application: &mut dyn ClientApplication,
     plan: &Plan,
-    stage: &LaneStage,
+    status: &LaneStatus,
     quiet: Option<Duration>,
     pace: &Pace,
     now: &impl Fn() -> Time,
 ) -> Option<LaneEnd> {
-    let start = stage.cue.starts_at()?;
+    let start = status.cue.starts_at()?;
     let gives_up = start + plan.duration + plan.grace;
     let all_due = start + plan.duration;
     let mut last_received = start;
@@ -146,16 +146,16 @@ fn measure(
             last_received = at;
             let (worst, awaited) = (application.take_worst(), application.awaited());
             let returned = application.returned();
-            stage.figures().note_returned(at, returned, worst, awaited);
+            status.figures().note_returned(at, returned, worst, awaited);
         }
-        stage.note_state(Role::Client, side.state());
-        if stage.cue.is_stopped() {
+        status.note_state(Role::Client, side.state());
+        if status.cue.is_stopped() {
             return None;
         }
         if application.is_complete() || at >= gives_up {
             return Some(LaneEnd::Done);
         }
-        if let Some(why) = stage.closed() {
+        if let Some(why) = status.closed() {
             // Nobody waits for an unreliable transport's last echoes: that it
             // closes when it has been idle for long is no failure.
             let over = quiet.is_some() && application.has_sent_all() && at >= all_due;
@@ -168,7 +168,7 @@ fn measure(
         if let Some(quiet) = quiet
             && application.has_sent_all()
             && at.since(last_received.max(all_due)) >= quiet
-            && stage.silence(at, start) >= quiet
+            && status.silence(at, start) >= quiet
         {
             return Some(LaneEnd::Done);
         }

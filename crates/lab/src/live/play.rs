@@ -12,7 +12,7 @@ use lagometer_units::{Clock, Time};
 use super::client::{ClientOutcome, play_client};
 use super::guarded;
 use super::server::{ServerOutcome, play_server};
-use super::stage::LaneStage;
+use super::status::LaneStatus;
 use super::supervisor::{NOTICE, Supervisor};
 use super::timeline::Timeline;
 use super::watch::{LaneFigures, RunWatch, WatchedSeed};
@@ -46,7 +46,7 @@ pub(crate) trait Backend {
 
     /// Passes on what servers elsewhere say of themselves; false when there is
     /// nothing between the ends any more.
-    fn tend(&mut self, _stages: &[LaneStage]) -> bool {
+    fn tend(&mut self, _statuses: &[LaneStatus]) -> bool {
         true
     }
 
@@ -129,32 +129,32 @@ pub(crate) fn play_seed<B: Backend>(
             lanes: figures.clone(),
         });
     }
-    let stages: Vec<LaneStage> = figures.into_iter().map(LaneStage::watched).collect();
+    let statuses: Vec<LaneStatus> = figures.into_iter().map(LaneStatus::watched).collect();
     let began = clock.now();
     let lanes = thread::scope(|scope| {
         let mut threads = Vec::new();
-        for (lane, stage) in lanes.into_iter().zip(&stages) {
+        for (lane, status) in lanes.into_iter().zip(&statuses) {
             if lane.is_err() {
-                stage.give_up();
+                status.give_up();
             }
             threads.push(lane.map(|(OpenLane { client, server }, plan, quiet)| {
                 let same_plan = plan.clone();
                 let server = server.map(|server| {
                     scope.spawn(move || {
-                        guarded(stage, || {
-                            play_server(server, &same_plan, stage, || clock.now())
+                        guarded(status, || {
+                            play_server(server, &same_plan, status, || clock.now())
                         })
                     })
                 });
                 let client = scope.spawn(move || {
-                    guarded(stage, || {
-                        play_client(client, &plan, stage, quiet, || clock.now())
+                    guarded(status, || {
+                        play_client(client, &plan, status, quiet, || clock.now())
                     })
                 });
                 (client, server)
             }));
         }
-        attend(backend, &timeline, &stages, progress, stop)?;
+        attend(backend, &timeline, &statuses, progress, stop)?;
         let lanes = threads.into_iter().enumerate().map(|(number, threads)| {
             let (client, server) = threads.map_err(|why| Box::new(LaneRun::Unopened(why)))?;
             let client = joined(client)?;
@@ -166,8 +166,8 @@ pub(crate) fn play_seed<B: Backend>(
         });
         Ok(lanes.collect())
     })?;
-    let schedules = stages.iter().map(|stage| {
-        let started = stage.cue.starts_at();
+    let schedules = statuses.iter().map(|status| {
+        let started = status.cue.starts_at();
         started.map(|at| clock.on_calendar(at))
     });
     Ok(Played {
@@ -188,30 +188,30 @@ fn joined<T>(thread: thread::ScopedJoinHandle<'_, Result<T, String>>) -> Result<
 fn attend<B: Backend>(
     backend: &mut B,
     timeline: &Timeline,
-    stages: &[LaneStage],
+    statuses: &[LaneStatus],
     progress: &(dyn Fn(Duration) + Sync),
     stop: &AtomicBool,
 ) -> Result<(), B::Error> {
     let clock = timeline.clock();
-    let mut supervisor = Supervisor::new(stages, progress, clock.now());
+    let mut supervisor = Supervisor::new(statuses, progress, clock.now());
     let mut outcome = Ok(());
     if let Some(first) = timeline.starts() {
         // Everybody knows when; links and counters begin just before.
-        cue(timeline, stages, first);
+        cue(timeline, statuses, first);
         thread::sleep((first - NOTICE_OF_LINKS).since(clock.now()));
         outcome = backend.begin_impairments(&|lane| first + timeline.offset(lane));
         supervisor.note_started();
     }
     while supervisor.wait() {
         let now = clock.now();
-        let is_there = backend.tend(stages);
+        let is_there = backend.tend(statuses);
         if stop.load(Ordering::Relaxed) || outcome.is_err() || !is_there {
             supervisor.stop();
         }
         if supervisor.is_time_to_start(now) {
             let first = now + NOTICE + backend.notice();
             outcome = backend.begin_impairments(&|lane| first + timeline.offset(lane));
-            cue(timeline, stages, first);
+            cue(timeline, statuses, first);
         }
         supervisor.report_progress(now);
     }
@@ -219,10 +219,10 @@ fn attend<B: Backend>(
 }
 
 /// Sends every lane when its schedule starts, the first at `first`.
-fn cue(timeline: &Timeline, stages: &[LaneStage], first: Time) {
-    for (lane, stage) in stages.iter().enumerate() {
+fn cue(timeline: &Timeline, statuses: &[LaneStatus], first: Time) {
+    for (lane, status) in statuses.iter().enumerate() {
         let start = first + timeline.offset(lane);
-        stage.cue.start(timeline.lanes().at(start));
+        status.cue.start(timeline.lanes().at(start));
     }
 }
 

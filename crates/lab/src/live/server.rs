@@ -8,7 +8,7 @@ use lagometer_transport::turn;
 use lagometer_units::Time;
 
 use super::pace::Pace;
-use super::stage::{LaneStage, Role};
+use super::status::{LaneStatus, Role};
 use crate::plan::Plan;
 use crate::workload::{ServerApplication, Workload, act};
 
@@ -27,7 +27,7 @@ pub struct ServerOutcome {
 pub fn play_server(
     mut side: impl AsMut<dyn SocketConnection>,
     plan: &Plan,
-    stage: &LaneStage,
+    status: &LaneStatus,
     now: impl Fn() -> Time,
 ) -> ServerOutcome {
     let side = side.as_mut();
@@ -42,25 +42,25 @@ pub fn play_server(
     let mut before = None;
     loop {
         let at = now();
-        if !has_begun && let Some(start) = stage.cue.starts_at() {
+        if !has_begun && let Some(start) = status.cue.starts_at() {
             application.begin(start);
             has_begun = true;
         }
-        if before.is_none() && stage.cue.starts_at().is_some_and(|start| start <= at) {
+        if before.is_none() && status.cue.starts_at().is_some_and(|start| start <= at) {
             before = Some((thread_cpu_time(), side.counters()));
         }
         let at = turn(side, &now, |side, at| {
             let any = act(side, |side| application.turn(at, side));
             if any {
-                stage.note_received(at);
+                status.note_received(at);
             }
             any
         });
-        stage.note_state(Role::Server, side.state());
-        if stage.is_over() || stage.cue.is_stopped() {
+        status.note_state(Role::Server, side.state());
+        if status.is_over() || status.cue.is_stopped() {
             break;
         }
-        let next_cue = stage.cue.starts_at().filter(|_| before.is_none());
+        let next_cue = status.cue.starts_at().filter(|_| before.is_none());
         let next = [next_cue, application.next_send()]
             .into_iter()
             .flatten()

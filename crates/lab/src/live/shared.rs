@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use lagometer_emu::{LaneLink, PathFate, PathPacket, PathPlace};
+use lagometer_emu::{LaneLink, PathFate, PathPacket, PathSender};
 use lagometer_link::cross::Cross;
 use lagometer_link::{Arrival, Fate, Link, SharedLink};
 use lagometer_tcp::wire::is_ecn_capable;
@@ -64,7 +64,7 @@ impl<'a> Links<'a> {
     /// asked for in their order, all of them each time.
     pub(crate) fn link(&self, lane: usize, starts: Time) -> LaneLink {
         let resolved = self.resolved;
-        if !resolved.needs_stage() {
+        if !resolved.needs_shared_link() {
             return Link::new(&resolved.profile, self.seed, resolved.regime, starts).into();
         }
         let mut paths = self.paths.borrow_mut();
@@ -81,7 +81,7 @@ impl<'a> Links<'a> {
             paths.push(Arc::new(Mutex::new(path)));
         }
         let path = Arc::clone(&paths[paths.len() - 1]);
-        PathPlace::new(path, place).into()
+        PathSender::new(path, place).into()
     }
 
     /// Who used the link of lane number `lane` by `now`; nothing where it was its own.
@@ -162,7 +162,7 @@ impl lagometer_emu::SharedPath for LivePath {
         self.path.offer(
             now,
             LanePacket {
-                lane: packet.place,
+                lane: packet.sender,
                 direction: packet.direction,
                 number: packet.number,
                 bytes: packet.bytes.len() as u64,
@@ -231,7 +231,7 @@ mod tests {
     /// The `number`-th packet of a sender, and how long after the start it comes.
     fn packet(number: u64) -> (Duration, PathPacket<'static>) {
         let packet = PathPacket {
-            place: 0,
+            sender: 0,
             direction: Direction::BOTH[number as usize % 2],
             number,
             bytes: &[0; 228],

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use lagometer_units::Time;
 
-use super::stage::LaneStage;
+use super::status::LaneStatus;
 use crate::plan::Plan;
 
 /// From the decision to start measuring to the first message: every thread
@@ -27,7 +27,7 @@ const REPORT_EVERY: Duration = Duration::from_secs(1);
 /// What a testbed knows of its lanes while it looks after them. The testbed has
 /// the clock.
 pub(crate) struct Supervisor<'a> {
-    stages: &'a [LaneStage],
+    statuses: &'a [LaneStatus],
     progress: &'a (dyn Fn(Duration) + Sync),
     began: Time,
     /// Since when every lane has had its connection, or given up.
@@ -38,15 +38,15 @@ pub(crate) struct Supervisor<'a> {
 }
 
 impl<'a> Supervisor<'a> {
-    /// Of the lanes of these `stages`, from `now` on. `progress` is called with
+    /// Of the lanes of these `statuses`, from `now` on. `progress` is called with
     /// the lane-seconds played since it was last called.
     pub(crate) fn new(
-        stages: &'a [LaneStage],
+        statuses: &'a [LaneStatus],
         progress: &'a (dyn Fn(Duration) + Sync),
         now: Time,
     ) -> Self {
         Self {
-            stages,
+            statuses,
             progress,
             began: now,
             settled_at: None,
@@ -58,7 +58,7 @@ impl<'a> Supervisor<'a> {
     /// Sleeps until the lanes are to be looked after again; false, at once, when
     /// all are over.
     pub(crate) fn wait(&self) -> bool {
-        if self.stages.iter().all(LaneStage::is_over) {
+        if self.statuses.iter().all(LaneStatus::is_over) {
             return false;
         }
         thread::sleep(LOOK);
@@ -67,8 +67,8 @@ impl<'a> Supervisor<'a> {
 
     /// Has every lane end where it is.
     pub(crate) fn stop(&self) {
-        for stage in self.stages {
-            stage.cue.stop();
+        for status in self.statuses {
+            status.cue.stop();
         }
     }
 
@@ -82,7 +82,7 @@ impl<'a> Supervisor<'a> {
         if self.has_started {
             return false;
         }
-        if self.stages.iter().all(LaneStage::is_settled) {
+        if self.statuses.iter().all(LaneStatus::is_settled) {
             self.settled_at.get_or_insert(now);
         }
         let is_settled = self.settled_at.is_some_and(|at| now.since(at) >= SETTLING);
@@ -94,7 +94,7 @@ impl<'a> Supervisor<'a> {
     pub(crate) fn report_progress(&mut self, now: Time) {
         while now.since(self.began) >= self.reported + REPORT_EVERY {
             self.reported += REPORT_EVERY;
-            (self.progress)(REPORT_EVERY * self.stages.len() as u32);
+            (self.progress)(REPORT_EVERY * self.statuses.len() as u32);
         }
     }
 }
@@ -112,12 +112,12 @@ mod tests {
 
     #[test]
     fn lanes_start_once_when_all_have_stood_for_a_while() {
-        let stages = [LaneStage::default(), LaneStage::default()];
-        let mut supervisor = Supervisor::new(&stages, &|_| {}, Time::ZERO);
-        stages[0].give_up();
+        let statuses = [LaneStatus::default(), LaneStatus::default()];
+        let mut supervisor = Supervisor::new(&statuses, &|_| {}, Time::ZERO);
+        statuses[0].give_up();
         assert!(!supervisor.is_time_to_start(Time::ZERO + SECOND));
         for role in [Role::Client, Role::Server] {
-            stages[1].note_state(role, State::Ready);
+            statuses[1].note_state(role, State::Ready);
         }
         let settled = Time::ZERO + 2 * SECOND;
         assert!(!supervisor.is_time_to_start(settled));
@@ -129,9 +129,9 @@ mod tests {
 
     #[test]
     fn lanes_start_at_the_end_of_the_lead_in_whatever_stands() {
-        let stages = [LaneStage::default()];
+        let statuses = [LaneStatus::default()];
         let began = Time::from_secs(5);
-        let mut supervisor = Supervisor::new(&stages, &|_| {}, began);
+        let mut supervisor = Supervisor::new(&statuses, &|_| {}, began);
         let end = began + Plan::LEAD_IN;
         assert!(!supervisor.is_time_to_start(Time::from_secs(6)));
         assert!(supervisor.is_time_to_start(end));
@@ -141,8 +141,8 @@ mod tests {
     fn progress_is_reported_a_second_at_a_time_for_every_lane() {
         let reported = Mutex::new(Vec::new());
         let note = |played| reported.lock().unwrap().push(played);
-        let stages = [LaneStage::default(), LaneStage::default()];
-        let mut supervisor = Supervisor::new(&stages, &note, Time::ZERO);
+        let statuses = [LaneStatus::default(), LaneStatus::default()];
+        let mut supervisor = Supervisor::new(&statuses, &note, Time::ZERO);
         for millis in [999, 1000, 3500] {
             supervisor.report_progress(Time::from_millis(millis));
         }

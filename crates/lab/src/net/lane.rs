@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::capture::Capture;
 use super::service::{self, News, Outline, Request, Word};
-use crate::live::{ClientOutcome, LaneStage, ServerNotes};
+use crate::live::{ClientOutcome, LaneStatus, ServerNotes};
 use crate::outcome::{PlayBytes, WireCounts};
 use crate::plan::Plan;
 use crate::resolve::RunnableLane;
@@ -117,7 +117,7 @@ pub(super) fn send_start(job: &RemoteJob, at: Time) -> Result<Value, Error> {
 }
 
 /// Takes what the remote end says of its own accord.
-pub(super) fn on_news(news: &Value, stage: &LaneStage, line: Option<&Line>) {
+pub(super) fn on_news(news: &Value, status: &LaneStatus, line: Option<&Line>) {
     let Ok(News::Stands {
         ready,
         closed,
@@ -129,7 +129,7 @@ pub(super) fn on_news(news: &Value, stage: &LaneStage, line: Option<&Line>) {
     let received = received_at
         .zip(line)
         .map(|(at, line)| line.to_local(Time::from_nanos(at)));
-    service::on_state(stage, ready, closed, received);
+    service::on_state(status, ready, closed, received);
 }
 
 /// Ends the remote end's part and fetches what it noted; nothing if it is gone.

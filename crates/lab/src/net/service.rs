@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use thiserror::Error;
 
 use crate::experiment::MESSAGES_AT_MOST;
-use crate::live::{LaneStage, Role, ServerNotes, ServerOutcome, play_server};
+use crate::live::{LaneStatus, Role, ServerNotes, ServerOutcome, play_server};
 use crate::plan::Plan;
 use crate::workload::{Misdeliveries, RemoteArrival, Stream, Workload};
 
@@ -101,7 +101,7 @@ pub(super) struct Outline {
 pub struct LaneService;
 
 struct LaneJob {
-    stage: Arc<LaneStage>,
+    status: Arc<LaneStatus>,
     worker: Option<Worker<Option<ServerOutcome>>>,
     /// Dropped, it says no more.
     _reporter: Worker<()>,
@@ -119,8 +119,8 @@ impl Service for LaneService {
         let plan = plan(&request, spec.offer())?;
         let data_listener = session.udp()?;
         let port = data_listener.port();
-        let stage = Arc::new(LaneStage::default());
-        let (of_worker, for_worker) = (Arc::clone(&stage), session.clone());
+        let status = Arc::new(LaneStatus::default());
+        let (of_worker, for_worker) = (Arc::clone(&status), session.clone());
         let worker = session.spawn("lane", move |_| {
             let opened = open_side(data_listener, &spec, &for_worker, plan.seed);
             let news = News::Opened(opened.as_ref().map(|_| ()).map_err(ToString::to_string));
@@ -129,7 +129,7 @@ impl Service for LaneService {
             let clock = for_worker.clock();
             Some(play_server(side, &plan, &of_worker, || clock.now()))
         })?;
-        let (of_reporter, for_reporter) = (Arc::clone(&stage), session.clone());
+        let (of_reporter, for_reporter) = (Arc::clone(&status), session.clone());
         let reporter = session.spawn("lane-reporter", move |stop| {
             let mut reported = None;
             while !stop.wait(REPORT_EVERY) {
@@ -143,7 +143,7 @@ impl Service for LaneService {
         Ok(Accepted::new(
             json!({ "port": port }),
             LaneJob {
-                stage,
+                status,
                 worker: Some(worker),
                 _reporter: reporter,
                 played: None,
@@ -157,11 +157,11 @@ impl Job for LaneJob {
         let word: Word = understand("the word", body)?;
         match word {
             Word::Start(nanos) => {
-                self.stage.cue.start(Time::from_nanos(nanos));
+                self.status.cue.start(Time::from_nanos(nanos));
                 Ok(Value::Null)
             }
             Word::End => {
-                self.stage.give_up();
+                self.status.give_up();
                 if let Some(worker) = self.worker.take() {
                     self.played = worker.finish().flatten();
                 }
@@ -181,7 +181,7 @@ impl Job for LaneJob {
 impl Drop for LaneJob {
     fn drop(&mut self) {
         // The threads end, and are then waited for.
-        self.stage.give_up();
+        self.status.give_up();
     }
 }
 
@@ -245,29 +245,29 @@ fn open_side(
     Ok(spec.server(&opening?)?)
 }
 
-fn how_it_stands(stage: &LaneStage) -> News {
+fn how_it_stands(status: &LaneStatus) -> News {
     News::Stands {
-        ready: stage.was_ready(Role::Server),
-        closed: stage.closed().map(|why| why.to_string()),
-        received_at: stage.received_at().map(Time::as_nanos),
+        ready: status.was_ready(Role::Server),
+        closed: status.closed().map(|why| why.to_string()),
+        received_at: status.received_at().map(Time::as_nanos),
     }
 }
 
-/// What the local end's stage makes of what the remote end said of it.
+/// Notes in the local end's status of a lane what the remote end reported of it.
 pub(super) fn on_state(
-    stage: &LaneStage,
+    status: &LaneStatus,
     ready: bool,
     closed: Option<String>,
     received: Option<Time>,
 ) {
     if ready {
-        stage.note_state(Role::Server, State::Ready);
+        status.note_state(Role::Server, State::Ready);
     }
     if let Some(why) = closed {
-        stage.note_state(Role::Server, State::Closed(Closed::Failed(why)));
+        status.note_state(Role::Server, State::Closed(Closed::Failed(why)));
     }
     if let Some(at) = received {
-        stage.note_received(at);
+        status.note_received(at);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Other traffic on a lane's link: what `[[cross]]` asks for, in virtual time.
 //!
-//! Each entry is a [`CrossTraffic`]: both of its ends, driven by the stage like a
+//! Each entry is a [`CrossTraffic`]: both of its ends, driven by the simulation of the link like a
 //! lane's hosts. Bulk transfers and pages are TCP of `lagometer-tcp`; calls and
 //! constant traffic are packets without an endpoint. All of it follows from the
 //! seed and the entry's place in its list, so each lane's copy is the same.

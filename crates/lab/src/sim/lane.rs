@@ -57,8 +57,8 @@ pub struct OfferedPacket {
 enum Path {
     /// A link of its own.
     Link(Box<Link>),
-    /// Whatever the stage has: what was sent and not yet taken out.
-    Stage(Vec<(Direction, Vec<u8>)>),
+    /// What was sent on a shared link and not yet taken out.
+    Shared(Vec<(Direction, Vec<u8>)>),
 }
 
 /// Events at one instant after which an endpoint counts as stuck.
@@ -71,10 +71,10 @@ impl SimLane {
         Self::on(plan, spec, Path::Link(Box::new(link)))
     }
 
-    /// A lane whose packets are carried by a [`SimStage`](super::SimStage).
+    /// A lane whose packets are carried by a [`SharedLinkSim`](super::SharedLinkSim).
     #[must_use]
-    pub fn on_stage(plan: &Plan, spec: &Spec) -> Self {
-        Self::on(plan, spec, Path::Stage(Vec::new()))
+    pub fn on_shared_link(plan: &Plan, spec: &Spec) -> Self {
+        Self::on(plan, spec, Path::Shared(Vec::new()))
     }
 
     fn on(plan: &Plan, spec: &Spec, path: Path) -> Self {
@@ -114,7 +114,7 @@ impl SimLane {
     }
 
     /// The packets that were remembered, in the order in which they were put on
-    /// the link; on a stage, in which they left its queue.
+    /// the link; on a shared link, in which they left its queue.
     #[must_use]
     pub fn packets(&self) -> &[OfferedPacket] {
         self.offered.as_deref().unwrap_or_default()
@@ -144,11 +144,11 @@ impl SimLane {
         !matches!(self.end, None | Some(LaneEnd::Done))
     }
 
-    /// Takes out what was sent, on a stage.
+    /// Takes out what was sent, on a shared link.
     pub(super) fn take_sent(&mut self) -> Vec<(Direction, Vec<u8>)> {
         match &mut self.path {
             Path::Link(_) => Vec::new(),
-            Path::Stage(sent) => std::mem::take(sent),
+            Path::Shared(sent) => std::mem::take(sent),
         }
     }
 
@@ -230,14 +230,14 @@ impl SimLane {
             return;
         }
         let is_awake = host.is_application_awake(now);
-        let mut side = Side {
+        let mut driven = LaneHost {
             lane: self,
             direction,
         };
         turn(
-            &mut side,
+            &mut driven,
             || now,
-            |side, now| is_awake && side.lane.act(direction, now),
+            |driven, now| is_awake && driven.lane.act(direction, now),
         );
         self.host(direction).settle(now);
     }
@@ -294,7 +294,7 @@ impl SimLane {
                 self.remember(self.now, direction, &datagram, fate);
                 self.settle(direction, fate, datagram);
             }
-            Path::Stage(sent) => sent.push((direction, datagram)),
+            Path::Shared(sent) => sent.push((direction, datagram)),
         }
     }
 
@@ -449,12 +449,12 @@ impl EventDriven for SimLane {
 }
 
 /// The host of a lane that sends in a direction, with the link beneath it.
-struct Side<'a> {
+struct LaneHost<'a> {
     lane: &'a mut SimLane,
     direction: Direction,
 }
 
-impl Driven for Side<'_> {
+impl Driven for LaneHost<'_> {
     fn take_in(&mut self, now: Time) {
         // A kernel's timers fire at the beginning of its ticks, before a packet that
         // comes at the same instant.

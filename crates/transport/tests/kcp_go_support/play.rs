@@ -15,8 +15,8 @@ pub(crate) fn play(script: &Script) -> Vec<Sent> {
     let mut play = Play {
         script,
         sides: [
-            Side::new(script, 0),
-            Side::new(script, script.second_start_ns),
+            ScriptedEnd::new(script, 0),
+            ScriptedEnd::new(script, script.second_start_ns),
         ],
         path: BTreeMap::new(),
         order: 0,
@@ -29,7 +29,7 @@ pub(crate) fn play(script: &Script) -> Vec<Sent> {
 
 struct Play<'a> {
     script: &'a Script,
-    sides: [Side; 2],
+    sides: [ScriptedEnd; 2],
     /// Datagrams on their way by arrival and order: to whom, and their bytes.
     path: BTreeMap<(u64, u64), (usize, Vec<u8>)>,
     order: u64,
@@ -37,13 +37,14 @@ struct Play<'a> {
     counts: [u64; 2],
 }
 
-struct Side {
+/// One of the two ends, which writes as the script says.
+struct ScriptedEnd {
     stream: Box<dyn ByteStream>,
     /// Writes that wait for room.
     blocked: VecDeque<Vec<u8>>,
 }
 
-impl Side {
+impl ScriptedEnd {
     fn new(script: &Script, ns: u64) -> Self {
         let (config, now) = (&script.config, at(script, ns));
         let stream: Box<dyn ByteStream> = match script.fec {

@@ -30,7 +30,7 @@ pub struct Cue {
 /// What the two threads of a lane and the testbed share: whether each is ready, closes, or has
 /// ended. One for each lane and seed.
 #[derive(Debug)]
-pub struct LaneStage {
+pub struct LaneStatus {
     /// When measuring starts.
     pub cue: Cue,
     ready: [AtomicBool; 2],
@@ -69,13 +69,13 @@ impl Cue {
     }
 }
 
-impl Default for LaneStage {
+impl Default for LaneStatus {
     fn default() -> Self {
         Self::watched(Arc::new(LaneFigures::new(Duration::MAX)))
     }
 }
 
-impl LaneStage {
+impl LaneStatus {
     /// Of a lane that leaves its `figures` for whoever watches.
     #[must_use]
     pub fn watched(figures: Arc<LaneFigures>) -> Self {

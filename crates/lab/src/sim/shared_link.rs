@@ -1,7 +1,7 @@
 //! One link with everybody on it, in virtual time: one lane or several, and
 //! other traffic.
 //!
-//! The stage drives the lanes and the [`SharedPath`] with the other traffic, and puts
+//! It drives the lanes and the [`SharedPath`] with the other traffic, and puts
 //! on the path what the lanes send. At one instant the path comes first, then the lanes
 //! in their order.
 
@@ -21,7 +21,7 @@ use crate::plan::Plan;
 use crate::shared_path::{LanePacket, SharedPath};
 
 /// Lanes and other traffic on one link.
-pub struct SimStage {
+pub struct SharedLinkSim {
     now: Time,
     plan: Plan,
     path: SharedPath,
@@ -30,9 +30,9 @@ pub struct SimStage {
     on_path: Slab<(Time, Vec<u8>)>,
 }
 
-impl SimStage {
+impl SharedLinkSim {
     /// The `lanes`, with their names, and the other traffic on `link`. The lanes
-    /// must have been made for a stage ([`SimLane::on_stage`]).
+    /// must have been made for a shared link ([`SimLane::on_shared_link`]).
     #[must_use]
     pub fn new(
         plan: &Plan,
@@ -135,7 +135,7 @@ impl SimStage {
     }
 }
 
-impl EventDriven for SimStage {
+impl EventDriven for SharedLinkSim {
     fn now(&self) -> Time {
         self.now
     }
