@@ -101,7 +101,11 @@ pub(crate) fn line(run: &Run) -> String {
                 run.gateway,
                 outcome.mode,
                 outcome.players,
-                if outcome.held { "sustained" } else { "NOT sustained" }
+                if outcome.held {
+                    "sustained"
+                } else {
+                    "NOT sustained"
+                }
             );
             if !outcome.faults.is_empty() {
                 let _ = write!(line, " ({})", outcome.faults.join(", "));

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 /// Where the two ends run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Placement {
     /// Both on processor 0.
     Same,
     /// The server on processor 0, the client on processor 1.
@@ -20,7 +20,7 @@ pub(crate) enum Place {
     Free,
 }
 
-impl Place {
+impl Placement {
     /// The server's and the client's processor.
     pub(crate) const fn cpus(self) -> [Option<u32>; 2] {
         match self {

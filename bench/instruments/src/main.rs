@@ -25,7 +25,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::command::Place;
+use crate::command::Placement;
 
 /// What is asked for.
 #[derive(Debug, Parser)]
@@ -89,4 +89,4 @@ fn beside() -> PathBuf {
 }
 
 /// The placements that are compared.
-const PLACES: [(&str, Place); 2] = [("same", Place::Same), ("cross", Place::Cross)];
+const PLACEMENTS: [(&str, Placement); 2] = [("same", Placement::Same), ("cross", Placement::Cross)];

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::net::{RecvFlags, SendFlags};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-use crate::command::Place;
+use crate::command::Placement;
 
 /// How a raw loop waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ const ECHOES: u64 = 256;
 
 /// Echoes a second of `size` bytes over UDP.
 pub(crate) fn udp_echo(
-    place: Place,
+    placement: Placement,
     waiting: Waiting,
     size: usize,
     span: Duration,
@@ -49,7 +49,7 @@ pub(crate) fn udp_echo(
             .set_nonblocking(waiting == Waiting::Spinning)
             .map_err(text)?;
     }
-    let [server_cpu, client_cpu] = place.cpus();
+    let [server_cpu, client_cpu] = placement.cpus();
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {

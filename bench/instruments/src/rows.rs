@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use crate::PLACES;
-use crate::command::{Bench, Place};
+use crate::PLACEMENTS;
+use crate::command::{Bench, Placement};
 use crate::contest::{Contender, Row};
 use crate::peers::kcp::Case;
 use crate::peers::{asio, iperf, kcp, qperf, sockperf};
@@ -13,18 +13,18 @@ use crate::raw::{self, Waiting};
 /// Every row.
 pub(crate) fn all() -> Vec<Row> {
     let mut rows = Vec::new();
-    for (name, place) in PLACES {
-        echo(&mut rows, name, place, Waiting::Asleep);
+    for (name, placement) in PLACEMENTS {
+        echo(&mut rows, name, placement, Waiting::Asleep);
     }
-    echo(&mut rows, "cross-spin", Place::Cross, Waiting::Spinning);
+    echo(&mut rows, "cross-spin", Placement::Cross, Waiting::Spinning);
     rows.push(unplaced());
-    for (name, place) in PLACES {
+    for (name, placement) in PLACEMENTS {
         for size in [1, 16 << 10] {
             for test in ["tcp_lat", "udp_lat"] {
-                rows.push(sweep(test, size, name, place, "latency"));
+                rows.push(sweep(test, size, name, placement, "latency"));
             }
-            rows.push(sweep("tcp_bw", size, name, place, "bw"));
-            rows.push(sweep("udp_bw", size, name, place, "recv_bw"));
+            rows.push(sweep("tcp_bw", size, name, placement, "bw"));
+            rows.push(sweep("udp_bw", size, name, placement, "recv_bw"));
         }
     }
     rows.push(batched(1, 10.0));
@@ -107,15 +107,21 @@ fn speed(name: &str, lane: &'static str, more: Vec<String>, peer: Contender, at_
 }
 
 /// One test of the sweep at one size against qperf's figure `theirs`.
-fn sweep(test: &'static str, size: usize, name: &str, place: Place, theirs: &'static str) -> Row {
+fn sweep(
+    test: &'static str,
+    size: usize,
+    name: &str,
+    placement: Placement,
+    theirs: &'static str,
+) -> Row {
     let is_latency = theirs == "latency";
     Row {
         name: format!("{test}-{size}-{name}"),
         unit: if is_latency { "µs, one way" } else { "Mbit/s" },
         less_is_better: is_latency,
-        ours: ours_sweep(test, size, place),
+        ours: ours_sweep(test, size, placement),
         others: vec![contender("qperf", move |bench| {
-            qperf::figure(bench, place, test, size, theirs)
+            qperf::figure(bench, placement, test, size, theirs)
         })],
         at_least: 1.0,
     }
@@ -127,13 +133,13 @@ fn batched(size: usize, at_least: f64) -> Row {
         name: format!("batched-{size}"),
         unit: "Mbit/s",
         less_is_better: false,
-        ours: ours_sweep("udp_bw_batched", size, Place::Cross),
-        others: vec![ours_sweep("udp_bw", size, Place::Cross)],
+        ours: ours_sweep("udp_bw_batched", size, Placement::Cross),
+        others: vec![ours_sweep("udp_bw", size, Placement::Cross)],
         at_least,
     }
 }
 
-fn ours_sweep(test: &'static str, size: usize, place: Place) -> Contender {
+fn ours_sweep(test: &'static str, size: usize, placement: Placement) -> Contender {
     contender(&format!("lagometer {test}"), move |bench| {
         let size = size.to_string();
         let words = [
@@ -143,7 +149,7 @@ fn ours_sweep(test: &'static str, size: usize, place: Place) -> Contender {
             "--sizes",
             &size,
             "--pin",
-            place.pin(),
+            placement.pin(),
         ];
         let document = bench.document(&words)?;
         let cell = &document["sweep"]["cells"][0];
@@ -155,32 +161,36 @@ fn ours_sweep(test: &'static str, size: usize, place: Place) -> Contender {
 }
 
 /// Echo rate against the raw loop, and against others.
-fn echo(rows: &mut Vec<Row>, name: &str, place: Place, waiting: Waiting) {
+fn echo(rows: &mut Vec<Row>, name: &str, placement: Placement, waiting: Waiting) {
     let row = |suffix: &str, at_least, others| Row {
         name: format!("echo-{name}-{suffix}"),
         unit: "echoes/s, 8 B UDP",
         less_is_better: false,
-        ours: ours_echo(place, waiting),
+        ours: ours_echo(placement, waiting),
         others,
         at_least,
     };
     let limit = contender("raw loop", move |bench| {
         let span = Duration::from_secs(u64::from(bench.seconds));
-        raw::udp_echo(place, waiting, 8, span)
+        raw::udp_echo(placement, waiting, 8, span)
     });
     rows.push(row("limit", 0.97, vec![limit]));
     let others = match waiting {
         Waiting::Spinning => vec![contender("sockperf --nonblocked", move |bench| {
-            sockperf::echo(bench, place, &["--nonblocked"])
+            sockperf::echo(bench, placement, &["--nonblocked"])
         })],
         Waiting::Asleep => vec![
-            contender("asio sync", move |bench| asio::echo(bench, place, "sync")),
-            contender("asio async", move |bench| asio::echo(bench, place, "async")),
+            contender("asio sync", move |bench| {
+                asio::echo(bench, placement, "sync")
+            }),
+            contender("asio async", move |bench| {
+                asio::echo(bench, placement, "async")
+            }),
             contender("sockperf 14 B", move |bench| {
-                sockperf::echo(bench, place, &[])
+                sockperf::echo(bench, placement, &[])
             }),
             contender("qperf udp_lat", move |bench| {
-                let latency = qperf::figure(bench, place, "udp_lat", 8, "latency")?;
+                let latency = qperf::figure(bench, placement, "udp_lat", 8, "latency")?;
                 Ok(1e6 / latency / 2.0)
             }),
         ],
@@ -188,9 +198,9 @@ fn echo(rows: &mut Vec<Row>, name: &str, place: Place, waiting: Waiting) {
     rows.push(row("peers", 1.0, others));
 }
 
-fn ours_echo(place: Place, waiting: Waiting) -> Contender {
+fn ours_echo(placement: Placement, waiting: Waiting) -> Contender {
     contender("lagometer echo", move |bench| {
-        let mut words = vec!["echo", "--size", "8", "--pin", place.pin()];
+        let mut words = vec!["echo", "--size", "8", "--pin", placement.pin()];
         if waiting == Waiting::Spinning {
             words.push("--spin");
         }
@@ -208,7 +218,7 @@ fn unplaced() -> Row {
             iops(bench, &["echo", "--size", "8"])
         }),
         others: vec![contender("asio sync", |bench| {
-            asio::echo(bench, Place::Free, "sync")
+            asio::echo(bench, Placement::Free, "sync")
         })],
         at_least: 4.0,
     }

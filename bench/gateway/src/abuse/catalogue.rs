@@ -89,7 +89,7 @@ mod tests {
 
     use super::*;
     use crate::abuse::deployment::Endpoints;
-    use crate::abuse::flood::Stage;
+    use crate::abuse::flood::ConnectionState;
 
     fn target() -> Target {
         Target {
@@ -133,7 +133,7 @@ mod tests {
             let Attack::Flood(flood) = &abuse.attack else {
                 continue;
             };
-            if flood.stage != Stage::LoggedIn {
+            if flood.state != ConnectionState::LoggedIn {
                 continue;
             }
             let mut said = Vec::new();

@@ -16,22 +16,22 @@ const AT_ONCE: usize = 256 << 10;
 /// How long a connection that was refused is left alone.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// How far a flood's connections go before they send.
+/// What state the connections of a flood are brought to before they send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
-    /// They stand.
+pub(super) enum ConnectionState {
+    /// Connected, not logged in.
     Connected,
-    /// They are let in.
+    /// Logged in.
     LoggedIn,
-    /// They are `WebSockets`.
+    /// A `WebSocket` is open.
     WebSocket,
 }
 
 /// A flood.
 #[derive(Clone, Copy)]
 pub(super) struct Flood {
-    /// Where it begins.
-    pub(super) stage: Stage,
+    /// The state from which it sends.
+    pub(super) state: ConnectionState,
     /// How many connections.
     pub(super) connections: usize,
     /// Whether answers are read.
@@ -47,7 +47,7 @@ impl Flood {
     /// it can.
     pub(super) const fn of(source: fn(&Target, usize) -> Source) -> Self {
         Self {
-            stage: Stage::Connected,
+            state: ConnectionState::Connected,
             connections: 1,
             reads: true,
             write_bytes: usize::MAX,
@@ -58,7 +58,7 @@ impl Flood {
     /// The same, let in.
     pub(super) const fn logged_in(source: fn(&Target, usize) -> Source) -> Self {
         Self {
-            stage: Stage::LoggedIn,
+            state: ConnectionState::LoggedIn,
             ..Self::of(source)
         }
     }
@@ -66,7 +66,7 @@ impl Flood {
     /// The same as a WebSocket that is not let in.
     pub(super) const fn websocket(source: fn(&Target, usize) -> Source) -> Self {
         Self {
-            stage: Stage::WebSocket,
+            state: ConnectionState::WebSocket,
             ..Self::of(source)
         }
     }
@@ -167,10 +167,12 @@ impl Line {
         if Instant::now() < self.pause_until {
             return false;
         }
-        let opened = match flood.stage {
-            Stage::Connected => attacker.connect(self.number, attacker.target.endpoints.tcp),
-            Stage::LoggedIn => attacker.log_in(self.number),
-            Stage::WebSocket => attacker.open_websocket(self.number),
+        let opened = match flood.state {
+            ConnectionState::Connected => {
+                attacker.connect(self.number, attacker.target.endpoints.tcp)
+            }
+            ConnectionState::LoggedIn => attacker.log_in(self.number),
+            ConnectionState::WebSocket => attacker.open_websocket(self.number),
         };
         let opened = opened.filter(|stream| stream.set_nonblocking(true).is_ok());
         if opened.is_none() {

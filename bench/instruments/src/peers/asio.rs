@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::command::{Bench, Place, Server, free_port, on, printed};
+use crate::command::{Bench, Placement, Server, free_port, on, printed};
 
 /// Echoes a second of 8 bytes; `style` is `sync` or `async`.
-pub(crate) fn echo(bench: &Bench, place: Place, style: &str) -> Result<f64, String> {
+pub(crate) fn echo(bench: &Bench, placement: Placement, style: &str) -> Result<f64, String> {
     let program = built()?.display().to_string();
     let port = free_port()?.to_string();
-    let [server_cpu, client_cpu] = place.cpus();
+    let [server_cpu, client_cpu] = placement.cpus();
     let mut server = on(server_cpu, &program);
     server.args(["server", style, &port]);
     let _server = Server::start(server)?;

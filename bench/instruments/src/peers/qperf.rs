@@ -3,19 +3,19 @@
 
 use std::time::Duration;
 
-use crate::command::{Bench, Place, Server, free_port, on, printed};
+use crate::command::{Bench, Placement, Server, free_port, on, printed};
 
 /// The figures of one test at one size, by name: `latency` in microseconds,
 /// `bw`, `send_bw`, `recv_bw` in megabits each second.
 pub(crate) fn figure(
     bench: &Bench,
-    place: Place,
+    placement: Placement,
     kind: &str,
     size: usize,
     name: &str,
 ) -> Result<f64, String> {
     let port = free_port()?.to_string();
-    let [server_cpu, client_cpu] = place.cpus();
+    let [server_cpu, client_cpu] = placement.cpus();
     let mut server = on(server_cpu, "qperf");
     server.args(["-lp", &port]);
     let _server = Server::start(server)?;

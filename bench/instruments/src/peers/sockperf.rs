@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use crate::command::{Bench, Place, Server, free_port, on, printed};
+use crate::command::{Bench, Placement, Server, free_port, on, printed};
 
 /// The smallest message it sends, in bytes.
 const LEAST: &str = "14";
 
 /// Echoes a second of 14 bytes, the least it can, with `options` for both
 /// ends.
-pub(crate) fn echo(bench: &Bench, place: Place, options: &[&str]) -> Result<f64, String> {
+pub(crate) fn echo(bench: &Bench, placement: Placement, options: &[&str]) -> Result<f64, String> {
     let port = free_port()?.to_string();
-    let [server_cpu, client_cpu] = place.cpus();
+    let [server_cpu, client_cpu] = placement.cpus();
     let mut server = on(server_cpu, "sockperf");
     server
         .args(["server", "-i", "127.0.0.1", "-p", &port])
