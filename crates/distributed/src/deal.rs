@@ -13,13 +13,13 @@ use lagometer_lab::OwnLane;
 use lagometer_lab::saved::SavedSeed;
 use thiserror::Error;
 
+use crate::fragments::{Fragment, Reassembly};
 use crate::message::{Brought, Job, printable, unpack};
-use crate::parts::{Gathered, Part};
 
 /// Findings of one job that were nonsense before the sweep gives up.
 const MOST_BAD: usize = 3;
 
-/// Attempts of one job whose parts are kept: more than a queue gives it away, where workers
+/// Attempts of one job whose fragments are kept: more than a queue gives it away, where workers
 /// are what they say.
 const MOST_ATTEMPTS: usize = 64;
 
@@ -70,10 +70,10 @@ pub struct Task {
     pub each: Duration,
 }
 
-/// What became of a part.
+/// What became of a fragment.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Given {
-    /// Its job has more parts to come, or was brought before.
+    /// Its job has more fragments to come, or was brought before.
     Nothing,
     /// Its job is found now.
     Found {
@@ -100,7 +100,7 @@ struct JobState {
     /// What was reported of its play.
     played: Duration,
     /// Attempts that are on their way.
-    attempts: BTreeMap<String, Gathered>,
+    attempts: BTreeMap<String, Reassembly>,
     bad: usize,
     /// It was missing when last looked for.
     was_missing: bool,
@@ -175,23 +175,23 @@ impl Deal {
         self.owed.is_empty()
     }
 
-    /// Takes a part of what a worker brings.
+    /// Takes a fragment of what a worker brings.
     ///
     /// # Errors
     ///
     /// [`BadAttempt`] where the job cannot be played, or nonsense came too often.
-    pub fn on_part(&mut self, part: &Part<'_>) -> Result<Given, BadAttempt> {
-        let number = part.head.number;
+    pub fn on_fragment(&mut self, fragment: &Fragment<'_>) -> Result<Given, BadAttempt> {
+        let number = fragment.header.number;
         let Some(job) = self.owed.get_mut(&number) else {
             return Ok(Given::Nothing);
         };
-        let attempt = part.head.attempt.clone();
+        let attempt = fragment.header.attempt.clone();
         if job.attempts.len() >= MOST_ATTEMPTS && !job.attempts.contains_key(&attempt) {
-            // Its parts come again where it was a worker's.
+            // Its fragments come again where it was a worker's.
             job.attempts.pop_first();
         }
-        let gathered = job.attempts.entry(attempt.clone()).or_default();
-        let Some(bytes) = gathered.add(part) else {
+        let reassembly = job.attempts.entry(attempt.clone()).or_default();
+        let Some(bytes) = reassembly.add(fragment) else {
             return Ok(Given::Nothing);
         };
         match checked(&bytes, &job.task) {

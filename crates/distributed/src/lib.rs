@@ -9,14 +9,14 @@
 //! what the last were found to do.
 //!
 //! The logic knows of no network: [`Deal`] is the coordinator's, which jobs are still
-//! owed and what was found; [`parts`] cuts what is longer than a message. [`nats`] is the
+//! owed and what was found; [`fragments`] cuts what is longer than a message. [`nats`] is the
 //! thin shell around them, on a thread of its own. Membership, redelivery and storage are
 //! NATS's.
 
 mod deal;
+pub mod fragments;
 mod message;
 pub mod nats;
-pub mod parts;
 
 pub use deal::{BadAttempt, Deal, Given, Task, WorkerEvent};
 pub use message::{Brought, Job, pack, unpack};

@@ -4,8 +4,8 @@
 //! | subject, after the prefix | who sends it |
 //! | --- | --- |
 //! | `sweeps.jobs.VERSION.SWEEP.N` | the coordinator: job number N, in a work queue |
-//! | `sweeps.SWEEP.recipe.R.N` | the coordinator: recipe number R, in parts |
-//! | `sweeps.SWEEP.found` | workers: what they found, in parts |
+//! | `sweeps.SWEEP.recipe.R.N` | the coordinator: recipe number R, in fragments |
+//! | `sweeps.SWEEP.found` | workers: what they found, in fragments |
 //! | `sweeps.SWEEP.take` | workers: may I play this one? the coordinator answers |
 //! | `sweeps.SWEEP.progress` | workers, every second |
 //! | `sweeps.hello` | workers: who coordinates? every coordinator answers |

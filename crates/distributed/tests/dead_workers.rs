@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use lagometer_distributed::{
-    BadAttempt, Brought, Deal, Given, Job, Task, WorkerEvent, pack, parts,
+    BadAttempt, Brought, Deal, Given, Job, Task, WorkerEvent, fragments, pack,
 };
 use lagometer_lab::saved::SavedSeed;
 use lagometer_lab::{LaneRun, OwnLane, SeedRun};
@@ -49,7 +49,7 @@ fn sweep(seeds: &[u64]) -> Deal {
 
 fn result_of(seed: u64, attempt: &str, number: usize) -> Vec<Vec<u8>> {
     let brought = Brought::Played(SavedSeed::from(&run_of(seed)));
-    parts::cut(attempt, number, &pack(&brought).unwrap(), MOST)
+    fragments::cut(attempt, number, &pack(&brought).unwrap(), MOST)
 }
 
 /// A work queue as `JetStream` has it, and what was brought.
@@ -72,7 +72,7 @@ impl Queue {
 /// What happens next.
 #[derive(Clone, Debug)]
 enum Step {
-    /// A worker takes a job and dies after so many of its parts.
+    /// A worker takes a job and dies after so many of its fragments.
     TakeAndDie(usize),
     /// A worker takes a job, brings it, and the job is acknowledged or not.
     Bring { acknowledges: bool },
@@ -80,8 +80,8 @@ enum Step {
     Redeliver,
     /// A worker drops its job for good: it did not reach the coordinator.
     Drop,
-    /// The coordinator reads so many parts, the newest first or the oldest.
-    Read { parts: usize, newest: bool },
+    /// The coordinator reads so many fragments, the newest first or the oldest.
+    Read { fragments: usize, newest: bool },
     /// It holds the queue against what is owed.
     Audit,
     /// The queue is deleted with all that is in it.
@@ -96,7 +96,7 @@ fn step() -> impl Strategy<Value = Step> {
         6 => any::<bool>().prop_map(|acknowledges| Step::Bring { acknowledges }),
         2 => Just(Step::Redeliver),
         1 => Just(Step::Drop),
-        5 => (1..9_usize, any::<bool>()).prop_map(|(parts, newest)| Step::Read { parts, newest }),
+        5 => (1..9_usize, any::<bool>()).prop_map(|(fragments, newest)| Step::Read { fragments, newest }),
         2 => Just(Step::Audit),
         1 => Just(Step::Lose),
         1 => Just(Step::Nonsense),
@@ -145,10 +145,10 @@ impl Play {
     fn read(&mut self, newest: bool) {
         let last = self.queue.brought.len() - 1;
         let message = self.queue.brought.remove(if newest { last } else { 0 });
-        if let Some(part) = parts::read(&message)
-            && let Given::Found { saved, played } = self.deal.on_part(&part).unwrap()
+        if let Some(fragment) = fragments::read(&message)
+            && let Given::Found { saved, played } = self.deal.on_fragment(&fragment).unwrap()
         {
-            let found = self.found.entry(part.head.number).or_default();
+            let found = self.found.entry(fragment.header.number).or_default();
             found.push(SeedRun::from(saved));
             self.played += played;
         }
@@ -164,13 +164,13 @@ impl Play {
     fn go(&mut self, step: &Step) {
         match *step {
             Step::TakeAndDie(after) => {
-                if let Some((_, parts)) = self.take() {
-                    self.queue.brought.extend(parts.into_iter().take(after));
+                if let Some((_, fragments)) = self.take() {
+                    self.queue.brought.extend(fragments.into_iter().take(after));
                 }
             }
             Step::Bring { acknowledges } => {
-                if let Some((number, parts)) = self.take() {
-                    self.queue.brought.extend(parts);
+                if let Some((number, fragments)) = self.take() {
+                    self.queue.brought.extend(fragments);
                     if acknowledges {
                         self.queue.given.remove(&number);
                     }
@@ -185,8 +185,8 @@ impl Play {
                     self.queue.given.remove(&number);
                 }
             }
-            Step::Read { parts, newest } => {
-                for _ in 0..parts.min(self.queue.brought.len()) {
+            Step::Read { fragments, newest } => {
+                for _ in 0..fragments.min(self.queue.brought.len()) {
                     self.read(newest);
                 }
             }
@@ -258,8 +258,9 @@ fn nothing_is_put_in_again_that_is_on_its_way() {
     let mut deal = sweep(&[1, 2, 3]);
     let queued = BTreeSet::from([1]);
     assert!(deal.lost(&queued).is_empty(), "missing for the first time");
-    for part in result_of(1, "w/1", 0) {
-        deal.on_part(&parts::read(&part).unwrap()).unwrap();
+    for fragment in result_of(1, "w/1", 0) {
+        deal.on_fragment(&fragments::read(&fragment).unwrap())
+            .unwrap();
     }
     assert_eq!(deal.lost(&queued), [2], "still missing, and not found");
     assert!(deal.lost(&queued).is_empty(), "put in again just now");
@@ -270,10 +271,10 @@ fn nothing_is_put_in_again_that_is_on_its_way() {
 fn a_result_of_another_seed_is_nonsense_and_three_end_the_sweep() {
     let mut deal = sweep(&[1]);
     let mut bring = |attempt: &str| {
-        let parts = result_of(2, attempt, 0);
+        let fragments = result_of(2, attempt, 0);
         let mut last = Ok(Given::Nothing);
-        for part in &parts {
-            last = deal.on_part(&parts::read(part).unwrap());
+        for fragment in &fragments {
+            last = deal.on_fragment(&fragments::read(fragment).unwrap());
         }
         last
     };
@@ -303,10 +304,12 @@ fn a_seed_that_ends_its_workers_ends_the_sweep_and_its_lane_is_named() {
         ..task(7)
     });
     let brought = pack(&Brought::Failed("none brought it".to_owned())).unwrap();
-    let [part] = &parts::cut("a/1", 0, &brought, MOST)[..] else {
-        panic!("a short text is one part");
+    let [fragment] = &fragments::cut("a/1", 0, &brought, MOST)[..] else {
+        panic!("a short text is one fragment");
     };
-    let why = deal.on_part(&parts::read(part).unwrap()).unwrap_err();
+    let why = deal
+        .on_fragment(&fragments::read(fragment).unwrap())
+        .unwrap_err();
     let play = "seed 7 of kcp-wide".to_owned();
     let said = "none brought it".to_owned();
     assert_eq!(why, BadAttempt::Failed { play, why: said });

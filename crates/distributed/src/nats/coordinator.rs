@@ -19,8 +19,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use super::play_queue::PlayQueue;
 use super::{ACK_WAIT, Connection, Error, Settings, beside_own_thread, connect, flush};
 use crate::deal::{Deal, Given, SILENT, Task, WorkerEvent};
+use crate::fragments::{cut, read};
 use crate::message::{Hello, Progress, Take, printable};
-use crate::parts::{cut, read};
 
 /// How often is looked whether to stop, and whether workers are silent.
 const LOOK: Duration = Duration::from_millis(250);
@@ -203,9 +203,9 @@ impl Coordinator {
         // They are read back as text in JSON, which makes them longer.
         let most = self.connection.client.server_info().max_payload / 2;
         for (number, recipe) in self.recipes.iter().enumerate() {
-            for (index, part) in cut("", number, recipe, most).into_iter().enumerate() {
+            for (index, fragment) in cut("", number, recipe, most).into_iter().enumerate() {
                 let subject = names.recipe(&self.id, number, index);
-                self.publish(subject, part, "what is played cannot be stored")
+                self.publish(subject, fragment, "what is played cannot be stored")
                     .await?;
             }
         }
@@ -310,14 +310,16 @@ impl Coordinator {
         progress: &(dyn Fn(Duration) + Sync),
     ) -> Result<(), Error> {
         self.quiet_since = Instant::now();
-        if let Some(part) = read(&message.payload)
-            && let Given::Found { saved, played } = self.deal.on_part(&part)?
+        if let Some(fragment) = read(&message.payload)
+            && let Given::Found { saved, played } = self.deal.on_fragment(&fragment)?
         {
             progress(played);
             // Whoever asked may have stopped on its own.
-            let _ = self.found.send((part.head.number, SeedRun::from(saved)));
+            let _ = self
+                .found
+                .send((fragment.header.number, SeedRun::from(saved)));
         }
-        // Where that does not arrive the part comes again, and counts once.
+        // Where that does not arrive the fragment comes again, and counts once.
         let _ = message.ack().await;
         Ok(())
     }

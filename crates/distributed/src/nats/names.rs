@@ -57,9 +57,9 @@ impl Names {
         stream(jetstream, name, subjects).await
     }
 
-    /// The subject of a part of a sweep's recipe, both by their numbers.
-    pub(super) fn recipe(&self, sweep: &str, recipe: usize, part: usize) -> String {
-        self.of_sweep(sweep, &format!("recipe.{recipe}.{part}"))
+    /// The subject of a fragment of a sweep's recipe, both by their numbers.
+    pub(super) fn recipe(&self, sweep: &str, recipe: usize, fragment: usize) -> String {
+        self.of_sweep(sweep, &format!("recipe.{recipe}.{fragment}"))
     }
 
     /// The stream with a sweep's recipes and findings, made where there is none. What was

@@ -21,8 +21,8 @@ use tokio::time::{sleep, timeout};
 
 use super::names::PULL;
 use super::{ACK_WAIT, Connection, Error, RETRY, Settings, connect, flush, on_own_thread};
+use crate::fragments::{Reassembly, cut, read};
 use crate::message::{Brought, Hello, Job, Progress, Take, pack, printable};
-use crate::parts::{Gathered, cut, read};
 
 /// How often a worker says how far it is, and that it still plays.
 const REPORT: Duration = Duration::from_secs(1);
@@ -368,12 +368,12 @@ impl Shift<'_> {
     async fn recipe(&self, sweep: &str, recipe: usize) -> Option<Vec<u8>> {
         let stream = self.names.stream_of(sweep);
         let stream = self.jetstream.get_stream_no_info(stream).await.ok()?;
-        let mut gathered = Gathered::default();
+        let mut reassembly = Reassembly::default();
         for index in 0.. {
             let subject = self.names.recipe(sweep, recipe, index);
             let message = stream.get_last_raw_message_by_subject(&subject).await;
             let message = message.ok()?;
-            if let Some(whole) = gathered.add(&read(&message.payload)?) {
+            if let Some(whole) = reassembly.add(&read(&message.payload)?) {
                 return Some(whole);
             }
         }
@@ -452,11 +452,11 @@ impl Shift<'_> {
     async fn store(
         &self,
         subject: &str,
-        parts: Vec<Vec<u8>>,
+        fragments: Vec<Vec<u8>>,
     ) -> Result<(), jetstream::context::PublishError> {
         let mut stored = Vec::new();
-        for part in parts {
-            let sent = self.jetstream.publish(subject.to_owned(), part.into());
+        for fragment in fragments {
+            let sent = self.jetstream.publish(subject.to_owned(), fragment.into());
             stored.push(sent.await?);
         }
         for each in stored {
