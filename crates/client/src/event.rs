@@ -146,7 +146,7 @@ pub trait Handler {
     /// wants to know when: they all came at once.
     fn on_arrival(&mut self) {}
 
-    /// Whether what it puts into its outbox on hearing something goes out at
+    /// Whether what it puts into its outbox on receiving a message goes out at
     /// once. Otherwise it waits for its driver's next flush, with all else that
     /// there is to say by then.
     fn answers_at_once(&self) -> bool {

@@ -28,7 +28,7 @@ const MOST_WORKERS: usize = 10_000;
 
 /// A worker that says nothing for so long is silent by the coordinator's account of who
 /// plays: two of its hellos, one every 3 s, did not come. It is less than the queue waits
-/// before it gives a job to another, so whoever watches hears of the worker first, even
+/// before it gives a job to another, so whoever watches sees the worker's silence first, even
 /// where that job is the sweep's last.
 pub(crate) const SILENT: Duration = Duration::from_secs(7);
 

@@ -108,7 +108,7 @@ impl Room {
         }
     }
 
-    /// One fan-out tick, and one vectored write to each who is to hear of it.
+    /// One fan-out tick, and one vectored write to each subscriber.
     fn tick(&mut self) {
         self.now += TICK;
         self.channels.handle_deadline(self.now);

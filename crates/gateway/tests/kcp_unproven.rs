@@ -492,7 +492,7 @@ fn a_player_that_floods_its_conversation_with_datagrams_is_not_answered_to_all_o
             let _ = player.socket.send(&ask);
         }
     }
-    // It is heard as ever when it has stopped.
+    // What it sends is read as before once it has stopped.
     player.receives(&server);
     end(server);
 }

@@ -11,7 +11,7 @@
 //
 // UDT 4.11 reports a loss once, when it sees the gap. If the report is lost, or the
 // packet that is sent upon it, only the sender's timer helps, and everything that the
-// sender hears puts it off by 300 ms: as long as the other direction is lively, the gap
+// sender receives puts it off by 300 ms: as long as the other direction is lively, the gap
 // stays. This keeps the gaps and says when to report them again; whoever uses it
 // sends the reports. Sequence numbers have 31 bits and wrap
 // (draft-gg-udt-03, section 3.1).

@@ -17,7 +17,7 @@ use crate::wire::{
 /// is within is kept.
 ///
 /// Whether an entry of a map is `removed` is kept in any case: a subscriber
-/// that sees the map at all must hear that an entry is gone.
+/// that sees the map at all must learn that an entry is gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mask {
     data_type: DataType,

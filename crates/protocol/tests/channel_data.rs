@@ -471,7 +471,7 @@ fn a_removal_by_another_is_not_cut_out_with_what_it_took_along() {
     assert_eq!(
         encoded.without(2),
         None,
-        "2 is to hear of the pawn that is gone"
+        "2 is to receive that the pawn is gone"
     );
     window.clear();
     assert!(window.is_empty());

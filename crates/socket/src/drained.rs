@@ -3,7 +3,7 @@
 use lagometer_units::Time;
 
 /// Whether a socket was found empty, and when: who knows that need not make a
-/// system call to hear it again. On a clock that stands still while a turn is
+/// system call to learn it again. On a clock that stands still while a turn is
 /// played, which is where system calls cost most, this spares half of all reads; by
 /// other clocks it holds until the next reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -99,7 +99,7 @@ impl Drop for Relay {
 /// Of a direction's datagrams a sixth is lost once the handshake is through, by
 /// chance that is the same in every run, and three in a row now and then.
 ///
-/// By chance, not every so many: UDT sends its whole window again when it has heard
+/// By chance, not every so many: UDT sends its whole window again when it has received
 /// nothing for a time. Where the window is a multiple of the loss's period, the
 /// same packet of it is lost each time, and everything stands still for good
 /// without anybody's fault.
@@ -330,7 +330,7 @@ fn gap_beside_a_lively_client(name: &str) -> Gap {
 }
 
 /// UDT reports a loss once. If the report is lost the sender sends again only when it
-/// has heard nothing for 300 ms, and messages that come the other way put that off.
+/// has received nothing for 300 ms, and messages that come the other way put that off.
 #[test]
 #[cfg(feature = "udt")]
 fn udt_itself_leaves_a_gap_open_whose_report_was_lost_while_its_peer_sends() {

@@ -147,7 +147,7 @@ fn a_silent_peer_is_a_dead_link() {
 }
 
 /// By the silence, however seldom the segments are sent again, and not by what waited
-/// before the peer was last heard.
+/// before the peer's last datagram came.
 #[test]
 fn a_peer_is_given_up_after_its_timeout_and_not_before() {
     for settings in [Settings::library_default(), Settings::game()] {

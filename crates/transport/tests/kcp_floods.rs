@@ -45,7 +45,7 @@ fn a_segment_repeated_without_end_is_acknowledged_a_bounded_number_of_times() {
         }
         let after_flood = acknowledged(&mut stream, Time::ZERO);
         assert!((1..=1024).contains(&after_flood.len()), "{profile:?}");
-        // Whoever sends it once more is heard.
+        // What is sent once more is acknowledged.
         stream.input(Time::ZERO, &segment(0), &mut |_| {});
         assert_eq!(acknowledged(&mut stream, Time::ZERO), [0], "{profile:?}");
     }

@@ -30,7 +30,7 @@ use table::Table;
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Connections accepted before those that are there have their turn: fewer than
-/// there are places, so that a newcomer is heard before he is the oldest.
+/// there are places, so that a newcomer's request is read before it is the oldest.
 const ACCEPTED_AT_ONCE: usize = 32;
 
 /// What is answered to a request.

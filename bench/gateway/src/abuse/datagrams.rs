@@ -103,7 +103,7 @@ enum Provocation {
 }
 
 /// Every victim says one thing and then only counts what comes, for as long as the
-/// attack lasts: a gateway that repeats itself is heard.
+/// attack lasts: what a gateway sends again is counted.
 fn reflection(attacker: &Attacker, provocation: Provocation) -> io::Result<()> {
     let sockets = sockets(attacker, VICTIMS)?;
     for (number, socket) in sockets.iter().enumerate() {

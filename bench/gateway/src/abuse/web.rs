@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::attacker::{Attacker, is_later, reset};
 
-/// Connections that are held at once: more than the web port hears at once, and
+/// Connections that are held at once: more than the web port serves at once, and
 /// not so many that each is forgotten.
 const HELD: usize = 64;
 

@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 /// Ports of a process: four for each lane that there can be.
 const PORTS: u16 = 1024;
 /// How many processes have ports of their own. Those after them share these, and who
-/// comes second hears from the system that they are in use.
+/// comes second gets `EADDRINUSE`.
 const PROCESSES: u16 = 30;
 /// Below it are the services', above the last port those that systems give out.
 const FIRST: u16 = 18_432;

@@ -7,7 +7,7 @@ use lagometer_units::Time;
 pub(super) const BATCH: usize = 16;
 
 /// How many packets a port is expected to have, so that it need not be read once more
-/// to hear that it has no further one: reading in vain costs as much as a packet does
+/// to learn that it has no further one: reading in vain costs as much as a packet does
 /// in virtual time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Burst {

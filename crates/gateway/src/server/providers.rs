@@ -56,8 +56,8 @@ impl Authenticator {
         }
     }
 
-    /// Decides, or says nothing and will be heard through
-    /// [`poll`](Self::poll).
+    /// The verdict, where it is known at once; otherwise [`poll`](Self::poll) returns
+    /// it later.
     pub(super) fn decide(&self, unix_seconds: u64, request: AuthRequest) -> Option<AuthVerdict> {
         match self {
             Self::Nobody => Some(AuthVerdict::WrongLogin),

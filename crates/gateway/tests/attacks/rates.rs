@@ -179,7 +179,7 @@ fn a_login_whose_place_was_given_away_is_not_answered_as_let_in() {
         let second = Peer::connect(server.clients()[0]);
         if let Some((msg_type, _)) = first.next() {
             assert_eq!(msg_type, AUTH);
-            // It has a place: the game hears it.
+            // It has a place: the game receives what it sends.
             first.send(USER_MESSAGE, b"here");
             while game.next().expect("the server was cut off").0 != USER_MESSAGE {}
         }

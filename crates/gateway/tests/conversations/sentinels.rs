@@ -30,7 +30,7 @@ const URL: &str = "type.googleapis.com/chatpb.ChatChannelData";
 /// What begins a sentinel's line, and no attacker's.
 const MARK: &str = "line ";
 
-/// What the sentinels have said and not heard yet.
+/// What the sentinels have sent and not received yet.
 #[derive(Default)]
 pub(crate) struct Sentinels {
     /// Lines the server has written: when.

@@ -127,7 +127,7 @@ fn a_client_cannot_take_global_while_its_server_may_come_back() {
     let _impostor = world.join_as(Peer::Client, "master");
     assert!(!world.channels.has_global_owner());
     let back = world.join_as(Peer::Server, "master");
-    // It hears clients once it has been sent all that it had.
+    // It receives what clients send once it has been sent all that it had.
     world.pass(1000);
     assert!(is_owner_of_global(&mut world, back, client));
 }

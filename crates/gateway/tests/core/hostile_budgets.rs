@@ -61,7 +61,7 @@ fn of_a_frame_with_more_messages_than_a_client_may_send_none_is_taken_and_the_re
 }
 
 /// Lets a client, with little work a second, ask for something over and over.
-/// How often it was refused for that, and whether it is heard again later.
+/// How often it was refused for that, and whether it is served again later.
 fn refused_for_work(ask: impl Fn(&mut World, Who, u32)) -> (u64, bool) {
     let mut world = World::with(|_, channels| {
         channels.budgets.clients.work_per_second = 100;

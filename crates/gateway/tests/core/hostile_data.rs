@@ -316,7 +316,7 @@ fn a_client_takes_nothing_away_of_a_servers_data_of_unknown_type() {
     };
     world.send(client, channel, 0, types::UPDATE, &update);
     world.pass(100);
-    // Who is there hears of it.
+    // Subscribers receive it.
     let received = ChannelDataUpdateMessage::decode(&*world.one(listener, types::UPDATE).msg_body);
     assert_eq!(received.unwrap().data.unwrap().value, field(3));
     assert_eq!(over(&world, Peer::Client, Budget::Data), 1);

@@ -52,7 +52,7 @@ fn one_login_of_a_connection_is_pending_at_a_time_and_hanging_up_cancels_it() {
     world.hang_up(flood);
     assert!(!world.channels.wants(first.ticket));
 
-    // Cancelled before anybody asked: the provider never hears of it.
+    // Cancelled before anybody asked: the provider is never asked.
     for _ in 0..1000 {
         let hasty = world.connect(Peer::Client);
         world.send(hasty, GLOBAL, 1, types::AUTH, &login("hasty"));

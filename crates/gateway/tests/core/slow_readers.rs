@@ -172,7 +172,7 @@ fn a_reader_that_is_too_far_behind_is_closed() {
     assert_eq!(
         world.take(master, types::UNSUB).len(),
         1,
-        "its owner hears of it"
+        "its owner is notified"
     );
 }
 

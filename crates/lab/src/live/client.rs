@@ -38,7 +38,7 @@ pub struct ClientOutcome {
 /// sends the schedule's messages and takes their echoes, until the lane's end.
 ///
 /// `quiet` is how long after the last message an unreliable transport's lane
-/// goes on when neither side hears anything more; nothing where messages are
+/// goes on when neither side receives anything more; nothing where messages are
 /// waited for until the grace period is over.
 pub fn play_client(
     mut side: impl AsMut<dyn SocketConnection>,

@@ -6,8 +6,8 @@ use std::time::Duration;
 use lagometer_socket::SocketConnection;
 use lagometer_units::Time;
 
-/// The longest a thread sleeps: within it it hears what its testbed has to
-/// say.
+/// The longest a thread sleeps, and so the longest until it reads what its testbed
+/// signals.
 pub const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
 /// The pace of one thread.

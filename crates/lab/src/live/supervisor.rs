@@ -13,7 +13,7 @@ use super::status::LaneStatus;
 use crate::plan::Plan;
 
 /// From the decision to start measuring to the first message: every thread
-/// hears of it within the longest it sleeps.
+/// reads it within the longest it sleeps.
 pub(crate) const NOTICE: Duration = Duration::from_millis(300);
 
 /// How often the testbed looks after its lanes.

@@ -198,7 +198,7 @@ fn one_who_stops_reading_harms_only_itself() {
     let mut rounds = 0;
     while gateway.metric(closed) == 0.0 {
         for _ in 0..20 {
-            // Each is heard before the next is said: nobody is held up.
+            // Each is received before the next is sent: nobody is held up.
             master.send(0, 8, &update(&format!("{rounds}-{text}")));
             eager.until(8);
             rounds += 1;

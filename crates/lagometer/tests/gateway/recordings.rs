@@ -61,7 +61,7 @@ fn what_was_recorded_is_played_to_another_gateway() {
         let said_line = said.lines().next().unwrap();
         assert!(said_line.contains("sent 4 packets, 4 messages"), "{said}");
         assert!(said_line.contains("SUB_TO_CHANNEL 1"), "{said}");
-        // The owner hears what the first gateway's heard, in order.
+        // The owner receives what the first gateway's received, in order.
         for text in [&b"one"[..], b"two", b"three"] {
             let body = master.until(100).body;
             assert!(body.ends_with(text), "{body:?}");

@@ -56,8 +56,8 @@ const RETIRED: &[(&str, &str, Where, usize)] = &[
     ("fellow", "`ProcessStats`", Anywhere, 0),
     ("gatekeeper", "`AdmissionControl`", Anywhere, 0),
     ("hall", "`WorkerRegistry`", InCode, 0),
-    ("hear", "receive, read", InCode, 2),
-    ("heard", "received, last seen", InCode, 2),
+    ("hear", "receive, learn, read", Anywhere, 2),
+    ("heard", "received, last seen", Anywhere, 5),
     ("knock", "hello", Anywhere, 0),
     ("ladder", "`CapacitySearch`", Anywhere, 0),
     (

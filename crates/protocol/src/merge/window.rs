@@ -19,7 +19,7 @@ use super::{MergeContext, MergeError, MergeLimits, overlay, side_by_side};
 /// The updates of a window of time, merged, with the knowledge of who sent
 /// what.
 ///
-/// A subscriber usually does not want to hear its own updates again. Instead
+/// A subscriber usually does not want to receive its own updates. Instead
 /// of merging anew for each of them, a window is encoded once, sender by
 /// sender, and what a subscriber sent himself is cut out as one range of the
 /// bytes. Only where two senders touched the same thing (a field of the data,
@@ -297,14 +297,14 @@ impl WindowBytes {
         Some(Self { bytes, own })
     }
 
-    /// The update for a subscriber who sent none of it, or wants to hear his
-    /// own too.
+    /// The update for a subscriber who sent none of it, or wants to
+    /// receive his own too.
     #[must_use]
     pub fn all(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The update for a subscriber who does not want to hear his own: two
+    /// The update for a subscriber who does not want his own: two
     /// stretches of the bytes, to be sent one after the other. Both are empty
     /// when nobody else sent anything. `None` when he and another sender
     /// touched the same thing: what the others sent then has to be merged

@@ -153,7 +153,8 @@ impl Listener {
         self.wire.post.end(why);
     }
 
-    /// Hears everything the remote end says, and says how it ended.
+    /// Reads all messages of the remote end until the connection ends, and returns why it
+    /// did.
     fn receive_to_the_end(&mut self) -> String {
         let mut received_at = Instant::now();
         let mut buffer = vec![0; 64 << 10];

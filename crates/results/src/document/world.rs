@@ -134,7 +134,8 @@ pub struct Sight {
     pub longest_gap_ms: Option<f64>,
     /// From subscribing to the first state, over all players.
     pub first_state_ms: Quantiles,
-    /// Entities that a player had heard of and had no state of, at the end.
+    /// Entities that a player knew of and had no state of at the end, summed over all
+    /// players.
     pub missing: u64,
     /// Share of age samples above thrice the tier's interval and 100 ms.
     pub stale_share: f64,

@@ -24,7 +24,7 @@ impl Player {
         })
     }
 
-    /// Hears of cells and handovers.
+    /// Handles messages about cells and handovers.
     pub(super) fn receive_space(
         &mut self,
         channel_id: u32,

@@ -92,7 +92,7 @@ impl GlobalOwnerBootstrap {
         }
     }
 
-    /// Hears what concerns it; what could not be asked for is returned.
+    /// Handles a message that concerns it; what could not be asked for is returned.
     pub(super) fn receive(
         &mut self,
         event: &Event<'_>,

@@ -101,7 +101,7 @@ impl ChannelManager {
         };
         // Data of an unknown type only ever grows by merging. Its server's, or maker's,
         // begins afresh where it is full; of others what its server has put there stays,
-        // and those who are there hear.
+        // and subscribers receive it.
         let is_unknown = content.state.data_type().is_none();
         let merged = match content.state.merge_within(update.value, &merging, limits) {
             Err(MergeError::TooLarge { .. }) if is_unknown && is_its_own => {

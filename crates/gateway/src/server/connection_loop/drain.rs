@@ -11,8 +11,8 @@ use crate::core::{CloseReason, ConnKey, Peer};
 
 use super::ConnectionLoop;
 
-/// How long servers still hear of clients that went after the last has gone:
-/// the news has to cross two threads.
+/// How long servers are still sent that clients have gone after the last has: it
+/// passes through two threads.
 const LAST_NEWS: Duration = Duration::from_millis(100);
 
 /// How often it is looked whether all have gone.

@@ -146,7 +146,7 @@ impl Play<'_> {
         moved
     }
 
-    /// The well-behaved hear what came for them; the others do not care.
+    /// The well-behaved read what came for them; the others do not.
     fn listen(&mut self) -> Result<bool, String> {
         let readers = READERS.map(|reader| self.id(reader));
         let alone = self.is_alone();

@@ -128,7 +128,7 @@ pub(crate) fn c20_an_entity_goes_to_the_server_of_its_cell(whose: Whose) {
     let word = ahead.sub_result(ENTITY);
     assert_eq!(word.sub_options.unwrap().data_access, Some(READ.into()));
     assert_eq!(entities(&handover(&mut ahead).1), [(ENTITY, true)]);
-    // Who sees only the old one hears where it went.
+    // Who sees only the old one receives where it went.
     assert_eq!(entities(&handover(&mut behind).1), [(ENTITY, false)]);
     behind.expect_none(
         "a subscription",

@@ -75,7 +75,7 @@ fn write_all(entries: &Receiver<Entry>, mut sink: impl Write, dropped: &AtomicU6
     for entry in entries {
         match entry {
             // A reader that is gone is no reason to end, nor to complain to
-            // anybody: there is nobody to hear it.
+            // anybody: nobody would read it.
             Entry::Line(line) => {
                 let _ = sink.write_all(&line).and_then(|()| sink.flush());
             }
