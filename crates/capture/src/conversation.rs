@@ -9,7 +9,7 @@ use crate::udp::{IPV4_BYTES, IPV6_BYTES};
 pub struct Conversation {
     /// This end's.
     pub local: SocketAddr,
-    /// The other end's.
+    /// The address of the remote end.
     pub remote: SocketAddr,
 }
 

@@ -56,7 +56,7 @@ struct Written {
 /// What became of a log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogSummary {
-    /// The file.
+    /// The file of the log.
     pub path: PathBuf,
     /// Packets in it.
     pub packets: u64,

@@ -24,7 +24,7 @@ pub enum Event<'a> {
     LoginRefused {
         /// The login it answers.
         stub: Stub,
-        /// Which of the tokens was wrong.
+        /// Why it was refused: an invalid player identifier or login token.
         result: AuthResult,
     },
     /// New data of a channel: all of it the first time, afterwards what has
@@ -41,7 +41,7 @@ pub enum Event<'a> {
     User {
         /// The channel it was sent in.
         channel_id: u32,
-        /// Its type, from 100.
+        /// The game's number of the message's type, 100 or more.
         msg_type: u32,
         /// The flags it was sent with.
         broadcast: Broadcast,
@@ -59,7 +59,7 @@ pub enum Event<'a> {
         channel_id: u32,
         /// The request it answers; 0 when it reports what another did.
         stub: Stub,
-        /// What it says.
+        /// The decoded message.
         message: FromGateway,
     },
     /// A message that this version does not know, or whose body is none of its
@@ -67,9 +67,9 @@ pub enum Event<'a> {
     Unknown {
         /// The channel it speaks of.
         channel_id: u32,
-        /// Its type.
+        /// The message's type, as on the wire.
         msg_type: u32,
-        /// Its body.
+        /// The message's body, not decoded.
         body: &'a [u8],
     },
 }
@@ -90,7 +90,7 @@ pub enum OwnedEvent {
     LoginRefused {
         /// The login it answers.
         stub: Stub,
-        /// Which of the tokens was wrong.
+        /// Why it was refused: an invalid player identifier or login token.
         result: AuthResult,
     },
     /// [`Event::Data`].
@@ -106,7 +106,7 @@ pub enum OwnedEvent {
     User {
         /// The channel it was sent in.
         channel_id: u32,
-        /// Its type, from 100.
+        /// The game's number of the message's type, 100 or more.
         msg_type: u32,
         /// The flags it was sent with.
         broadcast: Broadcast,
@@ -123,16 +123,16 @@ pub enum OwnedEvent {
         channel_id: u32,
         /// The request it answers, or 0.
         stub: Stub,
-        /// What it says.
+        /// The decoded message.
         message: FromGateway,
     },
     /// [`Event::Unknown`].
     Unknown {
         /// The channel it speaks of.
         channel_id: u32,
-        /// Its type.
+        /// The message's type, as on the wire.
         msg_type: u32,
-        /// Its body.
+        /// The message's body, not decoded.
         body: Vec<u8>,
     },
 }

@@ -47,7 +47,7 @@ pub enum MirrorError {
     Merge {
         /// The channel.
         channel_id: u32,
-        /// Why.
+        /// Why the update cannot be merged.
         source: MergeError,
     },
 }

@@ -9,7 +9,7 @@ pub enum Error {
     /// Nobody waits for workers there.
     #[error("no coordinator at {address}: {why}")]
     NoCoordinator {
-        /// Where it should be.
+        /// The address at which the coordinator should listen.
         address: String,
         /// What there was instead.
         why: String,
@@ -17,9 +17,9 @@ pub enum Error {
     /// Workers did not come in time.
     #[error("{came} of {asked} workers came within {within_s} s")]
     Missing {
-        /// How many were ready.
+        /// The number of workers that were ready.
         came: u32,
-        /// How many were asked for.
+        /// The number of workers that were asked for.
         asked: u32,
         /// How long they were waited for, seconds.
         within_s: u64,

@@ -38,19 +38,19 @@ pub enum BadAttempt {
     /// A worker says so.
     #[error("{play}: {why}")]
     Failed {
-        /// Which play.
+        /// The seed and lanes that were to be played, in words.
         play: String,
-        /// What it says.
+        /// The worker's reason.
         why: String,
     },
     /// What came was no result, again and again.
     #[error("{play}: what {attempt} brought is no result of it: {why}")]
     Nonsense {
-        /// Which play.
+        /// The seed and lanes that were to be played, in words.
         play: String,
         /// The attempt, by its worker's name.
         attempt: String,
-        /// Why not.
+        /// What the bytes lack to be a result.
         why: String,
     },
 }

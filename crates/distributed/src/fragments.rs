@@ -32,7 +32,7 @@ pub struct FragmentHeader {
 pub struct Fragment<'a> {
     /// Whose it is, and which.
     pub header: FragmentHeader,
-    /// Its bytes.
+    /// The fragment's share of the bytes that were cut.
     pub bytes: &'a [u8],
 }
 

@@ -61,7 +61,7 @@ pub struct Audit {
     pub longest_absence_us: f64,
     /// What the links asked for, all lanes and directions together.
     pub asked: Figures,
-    /// What was done.
+    /// What the emulator did, as its audit measured it.
     pub realised: Figures,
     /// Each lane by itself.
     pub lanes: Vec<LaneAudit>,
@@ -124,7 +124,7 @@ pub struct WayAudit {
     pub unseen: u64,
     /// What the link asked for.
     pub asked: Figures,
-    /// What was done.
+    /// What the emulator did, as its audit measured it.
     pub realised: Figures,
 }
 

@@ -9,7 +9,7 @@ use std::ops::Sub;
 pub struct SentTotals {
     /// Packets.
     pub packets: u64,
-    /// Their bytes.
+    /// Bytes of these packets.
     pub bytes: u64,
 }
 

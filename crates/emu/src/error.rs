@@ -15,15 +15,15 @@ pub enum Error {
     /// More lanes than there are addresses for.
     #[error("{lanes} lanes are too many: the addresses reach for {most}")]
     TooManyLanes {
-        /// How many were asked for.
+        /// The number of lanes that were asked for.
         lanes: usize,
-        /// How many there can be.
+        /// The largest number of lanes.
         most: usize,
     },
     /// An MTU no device can have.
     #[error("an MTU of {mtu} B is not possible: it must be between {least} B and {most} B")]
     Mtu {
-        /// What was asked for.
+        /// The MTU that was asked for, in bytes.
         mtu: usize,
         /// The least that IPv6 permits.
         least: usize,

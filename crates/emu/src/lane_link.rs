@@ -42,7 +42,7 @@ pub trait SharedPath: fmt::Debug + Send {
 pub struct PathPacket<'a> {
     /// The number of its sender on the path, from 0.
     pub sender: usize,
-    /// Where it goes.
+    /// Whether it goes up, to the remote end, or down.
     pub direction: Direction,
     /// By which its fate is reported. No two packets have the same.
     pub number: u64,
@@ -55,7 +55,7 @@ pub struct PathPacket<'a> {
 pub struct PathFate {
     /// The packet's number.
     pub number: u64,
-    /// Its fate.
+    /// When it arrives, or why it does not.
     pub fate: Fate,
     /// Whether the path marks it with "congestion experienced" (RFC 3168).
     pub is_marked: bool,

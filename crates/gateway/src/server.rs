@@ -99,7 +99,7 @@ pub enum ServerError {
     /// The system does not have the congestion control.
     #[error("the system has no congestion control `{name}` to give: {why}")]
     CongestionControl {
-        /// Its name.
+        /// The algorithm's name, as in `bbr`.
         name: String,
         /// What the system said.
         #[source]

@@ -25,7 +25,7 @@ pub enum Error {
     Silent {
         /// Messages sent and given up.
         sent: u64,
-        /// What happened.
+        /// What happened instead, in words.
         why: String,
     },
     /// The system lacks something.

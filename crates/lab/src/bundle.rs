@@ -51,7 +51,7 @@ const TRAFFIC: &str = "traffic.csv";
 pub struct Bundle {
     /// What was played, and by which version.
     pub recipe: Recipe,
-    /// What was found.
+    /// The bundled run's document.
     pub document: Document,
     digest: String,
 }

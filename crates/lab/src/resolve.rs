@@ -88,7 +88,7 @@ pub enum ResolveError {
     /// A lane's transport cannot be as it is asked for.
     #[error("lane `{lane}`: {why}")]
     Transport {
-        /// The lane.
+        /// The lane's name.
         lane: String,
         /// What is wrong with it.
         #[source]

@@ -18,7 +18,7 @@ pub(crate) enum Failure {
     /// A file could not be read: exit code 2.
     #[error("{path}: cannot be read: {why}")]
     Read {
-        /// The file.
+        /// The file's path.
         path: PathBuf,
         /// What the system said.
         #[source]
@@ -27,7 +27,7 @@ pub(crate) enum Failure {
     /// A file could not be written: exit code 3.
     #[error("{path}: cannot be written: {why}; name another place")]
     Write {
-        /// The file.
+        /// The file's path.
         path: PathBuf,
         /// What the system said.
         #[source]
@@ -36,7 +36,7 @@ pub(crate) enum Failure {
     /// What was being written beside a run ended early, as on a full disk: exit code 3.
     #[error("{path}: writing ended early: {why}{missing}; make room there, or name another place")]
     Cut {
-        /// The file.
+        /// The file's path.
         path: PathBuf,
         /// What the system said.
         why: String,

@@ -8,7 +8,7 @@ use crate::{Arrival, Arrivals, Direction, Fate};
 /// where several share a queue.
 #[derive(Debug)]
 pub struct PacketInFlight<T> {
-    /// Whose it is.
+    /// What the caller knows the packet by.
     pub owner: T,
     /// Where it goes.
     pub direction: Direction,

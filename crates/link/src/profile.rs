@@ -44,7 +44,7 @@ pub enum LoadError {
     /// The file could not be read.
     #[error("{path}: {message}")]
     Unreadable {
-        /// The file.
+        /// The file's path.
         path: String,
         /// What the system said.
         message: String,

@@ -15,7 +15,7 @@ use crate::trace::{Opportunities, Recording};
 /// which the impairments start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disturbance {
-    /// What is wrong.
+    /// Outage, stall or burst.
     pub kind: DisturbanceKind,
     /// When it starts.
     pub start: Time,

@@ -47,9 +47,9 @@ pub enum Error {
         "`{url}` is no address of a NATS server: {why}; write nats://HOST:PORT or tls://HOST:PORT"
     )]
     Address {
-        /// What was written.
+        /// The text that is no address.
         url: String,
-        /// Why not.
+        /// The error, as the library has it.
         #[source]
         why: io::Error,
     },
@@ -61,9 +61,9 @@ pub enum Error {
     /// A file cannot be read.
     #[error("{path}: cannot be read: {why}", path = .path.display())]
     File {
-        /// The file.
+        /// The file's path.
         path: PathBuf,
-        /// Why not.
+        /// The error, as the library has it.
         #[source]
         why: io::Error,
     },
@@ -74,7 +74,7 @@ pub enum Error {
     Unreachable {
         /// Where, without passwords.
         urls: String,
-        /// Why not.
+        /// The error, as the library has it.
         #[source]
         why: async_nats::ConnectError,
     },
@@ -83,9 +83,9 @@ pub enum Error {
         "the NATS server at {urls} refuses this user: {why}; name credentials with --nats-creds, or a user in the URL"
     )]
     Refused {
-        /// Where.
+        /// The servers' addresses, without passwords.
         urls: String,
-        /// What it says.
+        /// The server's reason.
         #[source]
         why: async_nats::ConnectError,
     },
@@ -94,7 +94,7 @@ pub enum Error {
         "the NATS server at {urls} is not trusted: {why}; name the file with the certificate of its authority with --nats-ca, and the server as its certificate does"
     )]
     Certificate {
-        /// Where.
+        /// The servers' addresses, without passwords.
         urls: String,
         /// What is wrong with its certificate, or with those that it is held against.
         #[source]

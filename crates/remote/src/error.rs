@@ -70,7 +70,7 @@ pub enum Error {
     NotAdmitted {
         /// The port of the remote end.
         port: u16,
-        /// What happened.
+        /// What happened instead, in words.
         why: String,
     },
     /// A system call failed.

@@ -8,7 +8,7 @@ use crate::written;
 /// What became of one limit, in the order of the document.
 #[derive(Debug)]
 pub(crate) struct Limit<'a> {
-    /// What it asked.
+    /// The limit in words, as in `p99 at most 200 ms`.
     pub(crate) asked: String,
     /// The lanes that are known to meet it.
     pub(crate) met: Vec<&'a str>,

@@ -8,7 +8,7 @@ use lagometer_results::World;
 pub(crate) struct OfNetwork<'a> {
     /// The network's name; empty without one.
     pub(crate) network: &'a str,
-    /// Its worlds.
+    /// The worlds that were played on that network.
     pub(crate) worlds: Vec<&'a World>,
 }
 

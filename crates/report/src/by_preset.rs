@@ -31,7 +31,7 @@ pub(crate) struct FamilyRow<'a> {
 /// What one preset of a family found.
 #[derive(Debug)]
 pub(crate) struct Found<'a> {
-    /// Its lane.
+    /// The lane with that preset.
     pub(crate) lane: &'a Lane,
     /// How it stands to the first preset, by each of [`figures`].
     pub(crate) beside_first: [Beside; 3],

@@ -23,7 +23,7 @@ pub(crate) struct Figure {
     pub(crate) spare: bool,
     /// The figure of a world, its ages at the tier of that index.
     pub(crate) of: OfWorld,
-    /// It in words, without the unit.
+    /// Formats the figure's value, without the unit.
     pub(crate) written: fn(f64) -> String,
 }
 

@@ -113,7 +113,7 @@ pub struct Change {
     pub after: f64,
     /// What chance could have made of the difference.
     pub chance: Chance,
-    /// Which way the figure went.
+    /// Whether the figure became better, worse or neither, beyond chance.
     pub direction: Direction,
     /// How probable so large a difference is where nothing changed, were it the only one
     /// that is looked at; `None` where chance is not known.

@@ -30,7 +30,7 @@ pub const USUAL_TOLERANCE: &str = "1 %";
 pub struct Baseline<'a> {
     /// What to call it: its file's name.
     pub name: &'a str,
-    /// What it found.
+    /// The earlier run's document.
     pub document: &'a Document,
     /// By how much of itself a figure may become worse.
     pub tolerance: Share,
@@ -55,7 +55,7 @@ pub(crate) struct Check {
     pub(crate) lane: Option<String>,
     /// What is asked, as in `99 % within 150 ms` or `p99 no worse than before`.
     pub(crate) asked: String,
-    /// What was found.
+    /// What was found, as in `97.2 %` or `it was cut short`.
     pub(crate) found: String,
     pub(crate) outcome: Outcome,
 }
@@ -93,7 +93,7 @@ pub enum NoBaseline {
          play what the baseline did"
     )]
     Another {
-        /// What is not the same.
+        /// The property that differs, as in `network`.
         what: &'static str,
         /// What the baseline has.
         before: String,

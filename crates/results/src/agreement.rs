@@ -112,11 +112,11 @@ pub struct Agreement {
 /// A figure in both testbeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ComparedFigure {
-    /// Which.
+    /// The figure that is compared.
     pub metric: Metric,
     /// Over all seeds together, in the first testbed. Infinite where lost.
     pub first: f64,
-    /// In the second.
+    /// Over all seeds together, in the second testbed. Infinite where lost.
     pub second: f64,
     /// What is known of the mean difference, seed by seed.
     pub is: Equivalence,
@@ -127,7 +127,7 @@ pub struct ComparedFigure {
 /// How one lane's two runs agree.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaneAgreement {
-    /// The lane.
+    /// The lane's name, the same in both runs.
     pub lane: String,
     /// By how much packets there and back came later than the link asked for, in the
     /// mean, as each run's own audit has it, in milliseconds.

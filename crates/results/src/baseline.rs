@@ -27,9 +27,9 @@ const RESOLUTION: f64 = 1e-3;
 /// One figure of one lane in both runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shift {
-    /// The lane.
+    /// The lane's name, the same in both runs.
     pub lane: String,
-    /// The figure.
+    /// The figure that is compared.
     pub metric: Metric,
     /// In the baseline, in the figure's unit. Infinite where so many messages
     /// were lost that a quantile lies among them; `None` where it was not

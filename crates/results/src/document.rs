@@ -244,7 +244,7 @@ pub struct NoiseQuantiles {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BudgetResult {
-    /// The lane.
+    /// The name of the lane that was checked.
     pub lane: String,
     /// What was limited, as in `within_150ms` or `rtt_ms.p99`.
     pub metric: String,
@@ -329,8 +329,8 @@ pub enum Decision {
 pub struct Warning {
     /// What happened.
     pub what: String,
-    /// Why it matters.
+    /// What the warning means for the figures.
     pub why: String,
-    /// Which flag or setting helps.
+    /// The flag or setting that avoids it; empty where none does.
     pub mend: String,
 }

@@ -20,9 +20,9 @@ pub const JOINED_WITHIN: Duration = Duration::from_millis(250);
 /// A stretch of impairment, in either direction of the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disturbed {
-    /// When it began.
+    /// The first instant at which packets may have been affected.
     pub from: Time,
-    /// When it was over.
+    /// The first instant at which they no longer are.
     pub until: Time,
 }
 

@@ -60,9 +60,9 @@ pub struct StateRecord {
 /// A message that is of use by itself: an event, or a frame of voice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventRecord {
-    /// When it was meant to be sent.
+    /// The instant at which it was scheduled to be sent.
     pub at: Time,
-    /// When it arrived.
+    /// The instant at which it arrived; `None` where it was lost.
     pub arrived: Option<Time>,
 }
 
@@ -109,7 +109,7 @@ pub(crate) struct Tooth {
     pub(crate) from: u64,
     /// The age at its end, before something newer came.
     pub(crate) to: u64,
-    /// When it ended.
+    /// The instant at which it ended, in nanoseconds since measuring began.
     pub(crate) ends: u64,
 }
 

@@ -51,7 +51,7 @@ pub enum BadLog {
     /// No line of it holds round trips.
     #[error("none of the {lines} lines holds round-trip times in the 2015 format")]
     NoEchoes {
-        /// How many lines there were.
+        /// The number of lines of the text.
         lines: u64,
     },
 }

@@ -26,11 +26,11 @@ pub struct Prices {
     pub name: String,
     /// Whose prices they are, of what, in one sentence.
     pub summary: String,
-    /// What they are in, as in `USD`.
+    /// The currency of all prices, as in `USD`.
     pub currency: String,
     /// The day on which these were the prices, as in `2026-11-25`.
     pub dated: String,
-    /// Where they stand.
+    /// The page or document that the prices were taken from.
     pub source: String,
     /// Of what leaves to players, for 10⁹ bytes; 0 to 1 000 000.
     pub egress_per_gb: f64,

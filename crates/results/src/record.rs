@@ -15,7 +15,7 @@ pub struct MessageRecord {
     /// When the schedule wanted it sent. Every delay counts from here, so a
     /// sender that falls behind does not hide what the player feels.
     pub intended: Time,
-    /// When the transport took it.
+    /// The instant at which the transport accepted it.
     pub accepted: Option<Time>,
     /// When the remote end's application received it.
     pub arrived: Option<Time>,

@@ -64,7 +64,7 @@ impl fmt::Display for PresetKind {
 pub struct Member {
     /// The family's name; its presets' names begin with it.
     pub family: &'static str,
-    /// The kind.
+    /// Which preset of the family it is.
     pub kind: PresetKind,
 }
 

@@ -41,21 +41,21 @@ pub enum BadAim {
          meant"
     )]
     Twice {
-        /// The figure.
+        /// The figure that is limited.
         metric: Metric,
         /// One limit.
         first: f64,
-        /// The other.
+        /// The other limit, in the same unit.
         second: f64,
     },
     /// Nothing can be within the limit.
     #[error("no settings keep `{metric}` at most {limit}: {why}")]
     Impossible {
-        /// The figure.
+        /// The figure that is limited.
         metric: Metric,
         /// The limit.
         limit: f64,
-        /// Why.
+        /// Why no settings can.
         why: String,
     },
 }

@@ -18,9 +18,9 @@ use crate::tuning::Stopped;
 /// A network and its share of the players.
 #[derive(Clone, Debug)]
 pub struct Network {
-    /// Its name.
+    /// The network's name.
     pub name: String,
-    /// Its share, above zero.
+    /// The share of players on it, above 0; shares need not add up to 1.
     pub weight: f64,
     /// The experiment on it; its lanes are not looked at.
     pub resolved: Resolved,
@@ -32,9 +32,9 @@ pub struct Evaluator<'a> {
     pub networks: &'a [Network],
     /// Which figures are kept of a play.
     pub aim: &'a Aim,
-    /// Who plays.
+    /// Plays candidates.
     pub runner: &'a mut dyn Runner,
-    /// What was played so far.
+    /// The figures of what was played before, so that nothing is played twice.
     pub memory: &'a mut Memory,
     /// Is called with virtual time that need not be played, for it is remembered.
     pub progress: &'a (dyn Fn(Duration) + Sync),

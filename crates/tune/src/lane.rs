@@ -38,16 +38,16 @@ pub enum BadLane {
     /// not fit.
     #[error("lane `{lane}`: {why}")]
     Transport {
-        /// The lane.
+        /// The lane's name.
         lane: String,
-        /// What is wrong with it.
+        /// What the transport or its settings lack.
         #[source]
         why: BadSpec,
     },
     /// Its transport has nothing to choose.
     #[error("lane `{lane}` has no settings that are worth searching; {others} have")]
     Nothing {
-        /// The lane.
+        /// The lane's name.
         lane: String,
         /// Presets that have.
         others: String,

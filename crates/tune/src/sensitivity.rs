@@ -16,11 +16,11 @@ pub const LEVELS: usize = 5;
 /// What one setting does.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sensitivity {
-    /// Its place in the space.
+    /// The setting's index in the space, from 0.
     pub setting: usize,
     /// Values in order, with the goal's mean under each.
     pub levels: Vec<(Value, f64)>,
-    /// How far the goal moves.
+    /// The goal's largest mean over the levels less its smallest, in the goal's unit.
     pub swing: f64,
     /// By how much the goal is worse with the start's own value than as found; below
     /// zero where it is better. `None` where nothing was changed.

@@ -14,7 +14,7 @@ pub struct Space {
 /// A point to start from, with settings of its own beside those that are searched.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Start {
-    /// Its name.
+    /// The name of the settings, as in messages.
     pub name: String,
     /// Its value of each setting that is searched, where it has one.
     pub own: Vec<Option<Value>>,

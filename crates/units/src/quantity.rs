@@ -8,7 +8,7 @@ pub enum BadQuantity {
     /// There is no number in front.
     #[error("`{written}` does not start with a number; write {example}")]
     NoNumber {
-        /// What was written.
+        /// The text that was not understood.
         written: String,
         /// A quantity of the expected kind.
         example: &'static str,
@@ -16,7 +16,7 @@ pub enum BadQuantity {
     /// The unit is missing or is not one of the kind expected.
     #[error("`{written}` has no unit of {kind}; write one of {units}, as in {example}")]
     NoUnit {
-        /// What was written.
+        /// The text that was not understood.
         written: String,
         /// What the quantity measures.
         kind: &'static str,
@@ -28,7 +28,7 @@ pub enum BadQuantity {
     /// The quantity is outside what its kind permits.
     #[error("`{written}` is out of range: {kind} must be {range}")]
     OutOfRange {
-        /// What was written.
+        /// The text that was not understood.
         written: String,
         /// What the quantity measures.
         kind: &'static str,

@@ -9,20 +9,20 @@ use crate::{History, View};
 /// One figure.
 #[derive(Clone, Debug, Default)]
 pub struct Row {
-    /// What it is.
+    /// The figure's name, in front of its row.
     pub name: String,
-    /// What it was.
+    /// Earlier values, the latest last, drawn as a line.
     pub history: History,
-    /// What it is now, with its unit.
+    /// The present value, with its unit.
     pub value: String,
-    /// Its value is not as it should be.
+    /// The value is not as it should be, and is drawn in the colour of a problem.
     pub is_bad: bool,
 }
 
 /// What is watched: a title, how far it is, figures and a table.
 #[derive(Clone, Debug, Default)]
 pub struct Board {
-    /// What is watched.
+    /// The title of the board: what is watched.
     pub title: String,
     /// How it stands, in words.
     pub state: String,

@@ -55,9 +55,9 @@ pub struct RunView {
 /// A lane.
 #[derive(Clone, Debug, Default)]
 pub struct LaneView {
-    /// Its name.
+    /// The lane's name.
     pub name: String,
-    /// Its figures now.
+    /// The lane's latest figures.
     pub now: LaneMoment,
     /// The worst round trip of each look in milliseconds; infinite while it is frozen.
     pub round_trips: History,

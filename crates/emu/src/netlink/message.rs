@@ -88,7 +88,7 @@ impl Message {
 /// One message of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Received<'a> {
-    /// Its kind.
+    /// The message's type (`nlmsg_type`).
     pub(super) kind: u16,
     /// The number of the message it answers.
     pub(super) sequence: u32,

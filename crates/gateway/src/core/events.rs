@@ -16,9 +16,9 @@ pub enum Event {
     /// A connection was opened.
     #[error("a {peer} connected{}", from(*.address))]
     Opened {
-        /// Which listener it came in on.
+        /// The kind of peer, by the listener that accepted it.
         peer: Peer,
-        /// Where it comes from.
+        /// The peer's IP address; `None` where it is not known.
         address: Option<IpAddr>,
     },
     /// A connection was let in.
@@ -44,9 +44,9 @@ pub enum Event {
     Closed {
         /// The connection, if it had a number.
         id: Option<ConnId>,
-        /// Which listener it came in on.
+        /// The kind of peer, by the listener that accepted it.
         peer: Peer,
-        /// Why.
+        /// The reason that the connection was closed for.
         why: CloseReason,
     },
     /// An address was banned.
@@ -103,7 +103,7 @@ pub enum Event {
     Refused {
         /// The sender, if it had logged in and so has an identifier.
         id: Option<ConnId>,
-        /// Which listener it came in on.
+        /// The kind of peer, by the listener that accepted it.
         peer: Peer,
         /// The message's type, as on the wire.
         msg_type: u32,
@@ -118,9 +118,9 @@ pub enum Event {
     OverBudget {
         /// The connection, if it has logged in.
         id: Option<ConnId>,
-        /// Which listener it came in on.
+        /// The kind of peer, by the listener that accepted it.
         peer: Peer,
-        /// Of what it asked for too much.
+        /// The budget that was exceeded.
         budget: Budget,
         /// How often this budget was exceeded since its last line, by anybody.
         suppressed: u64,
@@ -133,9 +133,9 @@ pub enum Event {
     HandedOver {
         /// The entity's channel.
         entity: ChannelId,
-        /// Where it was.
+        /// The spatial channel that it left.
         from: ChannelId,
-        /// Where it is.
+        /// The spatial channel that it is in now.
         to: ChannelId,
     },
 }

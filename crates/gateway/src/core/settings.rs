@@ -25,11 +25,11 @@ use serde::{Deserialize, Serialize};
 /// Settings of a connection manager.
 #[derive(Clone, Debug)]
 pub struct ConnectionSettings {
-    /// What servers may send in which state.
+    /// The types of messages that servers may send, by the state of their connection.
     pub server_fsm: Fsm,
-    /// What clients may send in which state.
+    /// The types of messages that clients may send, by the state of their connection.
     pub client_fsm: Fsm,
-    /// The largest frames and packets taken.
+    /// The largest frames and packets that are accepted, in bytes.
     pub frames: FrameLimits,
     /// The types of channel data, for merging what slow readers have not read.
     pub schema: Schema,
@@ -37,13 +37,14 @@ pub struct ConnectionSettings {
     pub anti_ddos: Option<AntiDdos>,
     /// How long a client that was let in may say nothing.
     pub silent_at_most: Option<Duration>,
-    /// What is put up with of slow readers.
+    /// How much may wait for peers that read slowly before their updates are merged, or
+    /// they are closed.
     pub slow_readers: SlowReaders,
     /// What a connection may ask for before its login.
     pub before_login: LoginBudget,
-    /// How long what a login says may be.
+    /// The longest identifiers and tokens of logins, in bytes.
     pub logins: LoginLimits,
-    /// How much is kept for recordings.
+    /// Memory that recordings of clients may take, in bytes.
     pub recordings: RecordingLimits,
 }
 
@@ -53,9 +54,9 @@ pub struct ConnectionSettings {
 pub struct LoginBudget {
     /// Bytes, on the wire or unpacked, whichever are more.
     pub bytes: usize,
-    /// Messages, of any kind.
+    /// The most messages of any type.
     pub messages: u32,
-    /// AUTH messages.
+    /// The most AUTH messages.
     pub attempts: u32,
 }
 
@@ -246,7 +247,7 @@ pub struct ChannelSettings {
     pub announced_compression: Compression,
     /// The largest connection number.
     pub max_conn_id: u32,
-    /// How connections get their numbers.
+    /// Whether connections are numbered at random or in order.
     pub conn_numbers: ConnNumbers,
     /// The first channel number that is a place in the grid.
     pub spatial_channels_from: u32,
@@ -254,7 +255,7 @@ pub struct ChannelSettings {
     pub entity_channels_from: u32,
     /// Servers are let in without asking the provider.
     pub servers_bypass_auth: bool,
-    /// Who decides about logins.
+    /// Whether everyone is let in, or a provider decides about logins.
     pub auth: AuthPolicy,
     /// The most failed logins of clients, as [`AntiDdos::max_failed_auth`].
     pub max_failed_auth: u32,

@@ -40,7 +40,7 @@ pub struct Glance {
 /// A thread of the gateway.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoopGlance {
-    /// Its name.
+    /// The loop's name, as metrics have it.
     pub name: String,
     /// Connections that it has; none of a thread that has channels alone.
     pub connections: Option<u64>,

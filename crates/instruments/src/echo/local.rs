@@ -54,7 +54,7 @@ pub struct Outcome {
     /// From the first message to the end of sending, or to the last echo if
     /// that came later.
     pub measured: Duration,
-    /// How it ended.
+    /// Whether it ended on time, was stopped by the user, or lost the remote end.
     pub ended: Ended,
 }
 

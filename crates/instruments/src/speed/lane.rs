@@ -48,7 +48,7 @@ pub enum BadLane {
     /// The messages asked for are larger than the transport takes.
     #[error("--chunk {chunk}: lane `{name}` takes messages of up to {most}")]
     ChunkTooLarge {
-        /// The lane.
+        /// The lane's name.
         name: String,
         /// What was asked for.
         chunk: Size,

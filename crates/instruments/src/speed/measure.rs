@@ -36,7 +36,7 @@ const TIMEOUT_UNRELIABLE: Duration = Duration::from_millis(300);
 /// What is reported while a lane is measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress<'a> {
-    /// The lane.
+    /// The name of the lane that is measured.
     pub lane: &'a str,
     /// The last half second.
     pub sample: BulkSample,

@@ -117,7 +117,7 @@ fn share(onset: &Onset, length: &Length) -> f64 {
 /// in each period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scheduled {
-    /// What it is.
+    /// Outage or stall.
     pub kind: DisturbanceKind,
     /// When the first one begins, from the start of the impairments.
     pub first: Duration,

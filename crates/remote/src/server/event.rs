@@ -20,7 +20,7 @@ pub enum Event<'a> {
     TurnedAway {
         /// The address of the other end.
         peer: SocketAddr,
-        /// Why, in words.
+        /// The reason, in words.
         why: &'a str,
     },
     /// A job has begun.
@@ -36,7 +36,7 @@ pub enum Event<'a> {
         session: u64,
         /// The name of the service.
         service: &'a str,
-        /// Why, in words.
+        /// The reason, in words.
         why: &'a str,
     },
     /// A job has ended.
@@ -50,7 +50,7 @@ pub enum Event<'a> {
     },
     /// A control connection was closed.
     Left {
-        /// Its number.
+        /// The connection's number.
         session: u64,
         /// The address of the other end.
         peer: SocketAddr,
@@ -59,7 +59,7 @@ pub enum Event<'a> {
     },
     /// The system has no socket or no thread for one more.
     CannotAccept {
-        /// What it said.
+        /// The error of the system.
         why: &'a io::Error,
     },
 }

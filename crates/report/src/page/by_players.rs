@@ -25,9 +25,9 @@ const APART: f64 = 0.11;
 pub(crate) struct Drawn<'a> {
     /// What it is called; empty where there is only one.
     pub(crate) name: String,
-    /// Its hue and marks.
+    /// The curve's hue, and the pattern and shape of its marks.
     pub(crate) look: Look,
-    /// The worlds.
+    /// The worlds that the curve joins, by their number of players.
     pub(crate) curve: Capacity<'a>,
 }
 

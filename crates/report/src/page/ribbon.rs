@@ -19,7 +19,7 @@ pub(crate) struct Strip {
     pub(crate) height: f64,
     /// Where the largest round trip of the axis is drawn.
     pub(crate) top: f64,
-    /// Where the smallest is drawn.
+    /// Where the smallest round trip of the axis is drawn.
     pub(crate) bottom: f64,
 }
 

@@ -17,7 +17,7 @@ pub(crate) struct View<'a> {
     pub(crate) name: Option<&'a str>,
     /// The document.
     pub(crate) document: &'a Document,
-    /// What it says of itself.
+    /// The names of its experiment and network, its seeds and how it was made.
     pub(crate) about: About,
     /// Measured lanes by promise, best first.
     pub(crate) groups: Vec<Group<'a>>,

@@ -43,9 +43,9 @@ impl Column {
 /// One cell; a newline in it begins another line of the same row.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cell {
-    /// What it says.
+    /// The cell's text, without colours.
     pub(crate) text: String,
-    /// How it is set off.
+    /// The colour and weight of the text.
     pub(crate) style: Style,
 }
 

@@ -39,7 +39,7 @@ pub struct Audit {
     pub longest_absence_us: f64,
     /// What the links asked for, all lanes and directions together.
     pub asked: AuditFigures,
-    /// What was done.
+    /// What the emulator did, as its audit measured it.
     pub realised: AuditFigures,
     /// Each lane by itself.
     pub lanes: Vec<LaneAudit>,
@@ -78,7 +78,7 @@ pub struct WayAudit {
     pub unseen: u64,
     /// What the link asked for.
     pub asked: AuditFigures,
-    /// What was done.
+    /// What the emulator did, as its audit measured it.
     pub realised: AuditFigures,
 }
 
@@ -100,7 +100,7 @@ pub struct AuditFigures {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AuditSpread {
-    /// How often it was recorded.
+    /// The number of values that were recorded.
     pub count: u64,
     /// Mean.
     pub mean: f64,

@@ -56,11 +56,11 @@ impl From<&PlayerCost> for SeedCost {
 pub struct Money {
     /// The list's name.
     pub prices: String,
-    /// What it is in, as in `USD`.
+    /// The currency of all amounts, as in `USD`.
     pub currency: String,
     /// The day on which these were the prices.
     pub dated: String,
-    /// Where they stand.
+    /// The page or document that the prices were taken from.
     pub source: String,
     /// For what goes to and comes from the player, in an hour.
     pub traffic_per_hour: f64,

@@ -32,7 +32,7 @@ pub struct Echo {
     pub histogram: String,
     /// Messages and what became of them.
     pub messages: EchoCounts,
-    /// Where both ends ran.
+    /// The processors on which both ends ran.
     pub placement: Placement,
     /// Width of a step of `series`, in seconds.
     pub step_s: f64,

@@ -42,23 +42,23 @@ pub enum BadDocument {
         line: usize,
         /// The column, counted from 1.
         column: usize,
-        /// What was expected.
+        /// What the reader expected there.
         message: String,
     },
     /// The figures contradict each other.
     #[error("lane `{lane}`: {contradiction}")]
     Inconsistent {
-        /// The lane.
+        /// The name of the lane with the contradiction.
         lane: String,
-        /// What is wrong.
+        /// Which figures contradict each other.
         contradiction: &'static str,
     },
     /// A histogram cannot be read.
     #[error("lane `{lane}`: {reason}")]
     Histogram {
-        /// The lane.
+        /// The name of the lane with the contradiction.
         lane: String,
-        /// Why not.
+        /// Why the histogram cannot be read.
         reason: BadDistribution,
     },
 }

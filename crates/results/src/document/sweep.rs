@@ -32,7 +32,7 @@ pub struct Cell {
     /// How messages were handed over, in a few words: `one write each`,
     /// `sendmmsg`, `GSO and GRO`, …
     pub method: String,
-    /// Where both ends ran.
+    /// The processors on which both ends ran.
     pub placement: Placement,
     /// Why the cell has no figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -118,18 +118,18 @@ pub struct TunedFigure {
     pub found_searched: Option<f64>,
     /// Of the lane as it was, on held-out seeds.
     pub before: Option<f64>,
-    /// Its 95 % interval.
+    /// The 95 % interval of `before`, in its unit; absent where it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before_interval: Option<[f64; 2]>,
     /// Of what was found, on held-out seeds.
     pub found: Option<f64>,
-    /// Its 95 % interval.
+    /// The 95 % interval of `found`, in its unit; absent where it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found_interval: Option<[f64; 2]>,
     /// What was found less what was, on held-out seeds, seed by seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference: Option<f64>,
-    /// Its 95 % interval.
+    /// The 95 % interval of `difference`, in its unit; absent where it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub difference_interval: Option<[f64; 2]>,
 }

@@ -155,9 +155,9 @@ pub struct Frames {
     pub per_s: f64,
     /// Frames left out because the one before was not done.
     pub missed: u64,
-    /// How long a frame's work took.
+    /// Time that a frame's simulation took, in milliseconds.
     pub work_ms: Quantiles,
-    /// How late a frame began.
+    /// Time from when a frame was due until it began, in milliseconds.
     pub late_ms: Quantiles,
     /// Moves of players applied each second.
     pub moves_per_s: f64,
@@ -350,7 +350,8 @@ pub struct WorldMoment {
     pub frame_late_ms: f64,
     /// The median age of what players saw; null where nothing was seen.
     pub age_p50_ms: Option<f64>,
-    /// Its 99th percentile.
+    /// The 99th percentile of the age of what players saw, in milliseconds; null where
+    /// nothing was seen.
     pub age_p99_ms: Option<f64>,
     /// Processor time of servers and players in per cent of one core; null in
     /// virtual time.

@@ -20,7 +20,7 @@ use super::{Metric, Sampled, Statistic};
      \"voice late\"; of traffic that is not echoed \"throughput up\", \"throughput down\""
 )]
 pub struct UnknownMetric {
-    /// What was written.
+    /// The text that names no metric.
     pub written: String,
 }
 

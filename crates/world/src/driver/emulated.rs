@@ -44,7 +44,7 @@ pub enum EmuError {
          `sudo sysctl net.ipv4.tcp_allowed_congestion_control`"
     )]
     CongestionControl {
-        /// Its name.
+        /// The algorithm's name, as in `bbr`.
         name: &'static str,
         /// What the system says.
         #[source]

@@ -103,7 +103,7 @@ pub trait Connector {
 
 /// Where a gateway is asked for its metrics.
 pub struct MetricsSource {
-    /// Its address.
+    /// The address that serves the metrics.
     pub at: SocketAddr,
     /// What the thread that asks does first, where the address is of another network
     /// namespace than the caller's: it enters that.

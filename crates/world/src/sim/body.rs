@@ -37,18 +37,18 @@ impl Default for Movement {
 /// One character.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Body {
-    /// Where its feet are.
+    /// The position of its feet, in centimetres.
     pub place: Vector,
-    /// How fast it moves.
+    /// The velocity, in centimetres per second.
     pub speed: Vector,
-    /// Where it faces, and walks.
+    /// The direction in which it faces and walks.
     pub yaw: Yaw,
 }
 
 /// Where a character wants to be after a frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// The place.
+    /// The position of its feet, in centimetres.
     pub place: Vector,
     /// The speed it has there.
     pub speed: Vector,

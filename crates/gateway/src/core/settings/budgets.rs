@@ -9,9 +9,9 @@ use crate::core::ids::Peer;
 /// The budgets of both kinds of peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budgets {
-    /// Each game server's.
+    /// The budgets of each game server.
     pub servers: PeerBudgets,
-    /// Each client's.
+    /// The budgets of each client.
     pub clients: PeerBudgets,
     /// How many channels that clients made may outlive their makers, all
     /// together; the oldest of the address that left most are removed.
@@ -26,7 +26,7 @@ pub struct Budgets {
 pub struct PeerBudgets {
     /// Channels, other than of entities, that it has made and that are there.
     pub channels: usize,
-    /// The same of channels of entities.
+    /// Channels of entities that it may have made and that are still there.
     pub entity_channels: usize,
     /// Bytes of encoded data that all channels it has made may hold together.
     pub data_bytes: usize,
@@ -41,13 +41,13 @@ pub struct PeerBudgets {
     pub subscriptions: usize,
     /// Field masks of one subscription.
     pub masks: usize,
-    /// Their bytes together.
+    /// Bytes of all field masks of one subscription together.
     pub mask_bytes: usize,
     /// The longest fan-out interval and delay, milliseconds.
     pub fan_out_within_ms: u32,
     /// Metadata filters of one LIST.
     pub filters: usize,
-    /// Their bytes together.
+    /// Bytes of all metadata filters of one LIST together.
     pub filter_bytes: usize,
     /// Bytes of the answer to one LIST; what goes beyond is left out.
     pub list_answer_bytes: usize,
@@ -60,7 +60,7 @@ pub struct PeerBudgets {
     /// Units of work a second. A unit is about what it takes to look at one
     /// channel, one group of subscribers or 64 bytes.
     pub work_per_second: u32,
-    /// Units of them that LISTs may take.
+    /// Units of work that its LISTs may take each second.
     pub list_work_per_second: u32,
 }
 

@@ -30,9 +30,9 @@ pub struct Grid {
 /// A position on the ground, in the game's units.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Position {
-    /// East.
+    /// Distance to the east of the origin, in the game's unit of length.
     pub x: f64,
-    /// North.
+    /// Distance to the north of the origin, in the game's unit of length.
     pub z: f64,
 }
 

@@ -9,17 +9,17 @@ pub enum SettingsError {
     /// It is no JSON at all.
     #[error("line {line}, column {column}: {reason}")]
     NotJson {
-        /// From 1.
+        /// The line of the error, from 1.
         line: usize,
-        /// From 1.
+        /// The column of the error in its line, from 1.
         column: usize,
-        /// What was expected.
+        /// What the parser expected there.
         reason: String,
     },
     /// A value is not what is wanted there.
     #[error("{path}: {reason}")]
     Value {
-        /// Where: keys with dots between.
+        /// The value's place in the file: keys with dots between.
         path: String,
         /// What is wrong and what would be right.
         reason: String,

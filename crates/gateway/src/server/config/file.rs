@@ -352,9 +352,9 @@ pub enum LogFormat {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogSection {
-    /// How much.
+    /// The least severe events that are logged.
     pub level: LogLevel,
-    /// How.
+    /// The format of lines: text or JSON.
     pub format: LogFormat,
     /// A file to add it to. `{time}` in its name is when the gateway started.
     pub file: Option<PathBuf>,
