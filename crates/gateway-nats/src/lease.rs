@@ -1,4 +1,4 @@
-//! The lease's entry in a key-value bucket.
+//! The leases' entries in a key-value bucket.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -7,6 +7,7 @@ use async_nats::Client;
 use async_nats::jetstream::kv::{CreateErrorKind, Operation, Store, UpdateErrorKind};
 use async_nats::jetstream::stream::{Config, DiscardPolicy};
 use async_nats::jetstream::{self, Context};
+use lagometer_gateway::core::ShardId;
 use lagometer_gateway::nodes::{LeaseAnswer, LeaseRequest};
 use tokio::time::timeout;
 
@@ -16,10 +17,10 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 /// A cluster of NATS servers keeps the entry on so many of them: it outlives any one.
 const REPLICAS: usize = 3;
 
-/// The entry's key.
+/// What entries' keys begin with; the shard's number follows.
 const KEY: &str = "channels";
 
-/// The entry, by whose revision nodes know whether it is still the one they have read.
+/// The entries of all shards, by whose revision nodes know whether it is still the one they have read.
 #[derive(Debug)]
 pub(crate) struct Entry {
     client: Client,
@@ -45,8 +46,8 @@ impl Entry {
     }
 
     /// Does what is asked for.
-    pub(crate) async fn answer(&self, request: LeaseRequest) -> LeaseAnswer {
-        let answer = match timeout(ANSWER_WITHIN, self.try_to(request)).await {
+    pub(crate) async fn answer(&self, shard: ShardId, request: LeaseRequest) -> LeaseAnswer {
+        let answer = match timeout(ANSWER_WITHIN, self.try_to(shard, request)).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(why)) => LeaseAnswer::Failed(format!(
                 "the bucket `{}` of NATS JetStream: {why}; it must be enabled (`nats-server -js`), \
@@ -66,21 +67,26 @@ impl Entry {
         answer
     }
 
-    async fn try_to(&self, request: LeaseRequest) -> Result<LeaseAnswer, async_nats::Error> {
+    async fn try_to(
+        &self,
+        shard: ShardId,
+        request: LeaseRequest,
+    ) -> Result<LeaseAnswer, async_nats::Error> {
+        let key = format!("{KEY}.{}", shard.0);
         let store = self.store().await?;
         Ok(match request {
             LeaseRequest::Read => {
-                let entry = store.entry(KEY).await?;
+                let entry = store.entry(&*key).await?;
                 let entry = entry.filter(|entry| entry.operation == Operation::Put);
                 LeaseAnswer::Entry(entry.map(|entry| (entry.value, entry.revision)))
             }
-            LeaseRequest::Create(value) => match store.create(KEY, value).await {
+            LeaseRequest::Create(value) => match store.create(&key, value).await {
                 Ok(revision) => LeaseAnswer::Written(revision),
                 Err(why) if why.kind() == CreateErrorKind::AlreadyExists => LeaseAnswer::Conflict,
                 Err(why) => return Err(why.into()),
             },
             LeaseRequest::Update(value, revision) => {
-                match store.update(KEY, value, revision).await {
+                match store.update(&key, value, revision).await {
                     Ok(revision) => LeaseAnswer::Written(revision),
                     Err(why) if why.kind() == UpdateErrorKind::WrongLastRevision => {
                         LeaseAnswer::Conflict

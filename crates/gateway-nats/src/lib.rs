@@ -2,10 +2,10 @@
 //!
 //! | subject, after the prefix | who sends it |
 //! | --- | --- |
-//! | `gateway.all` | the owner of the channels: that it is it |
-//! | `gateway.nodes.NODE` | others, for one node |
+//! | `gateway.SHARD.all` | the owner of a shard of the channels: that it is it |
+//! | `gateway.SHARD.nodes.NODE` | others, for one node |
 //!
-//! The lease is the entry `channels` of the `JetStream` key-value bucket
+//! A shard's lease is the entry `channels.SHARD` of the `JetStream` key-value bucket
 //! `PREFIX-gateway`, with its dots written as underscores.
 //!
 //! This is thin on purpose: what nodes say to each other, and what they do when something
@@ -21,9 +21,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use async_nats::{Client, Event, Subscriber};
+use async_nats::{Client, Event, Message, Subscriber};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
+use lagometer_gateway::core::ShardId;
 use lagometer_gateway::nodes::{Address, BusEvent, LeaseTask, NodeBus, NodeId};
 use lagometer_gateway::server::NodeInbox;
 use lagometer_nats::{Connection, Error, RETRY, Settings};
@@ -62,8 +63,8 @@ pub enum StartError {
 /// What the thread is to do.
 #[derive(Debug)]
 enum Order {
-    Publish(Address, Bytes),
-    Ask(LeaseTask),
+    Publish(ShardId, Address, Bytes),
+    Ask(ShardId, LeaseTask),
 }
 
 /// The bus between nodes on NATS. Dropping it sends what waits and ends its thread.
@@ -75,20 +76,25 @@ pub struct NatsBus {
 }
 
 impl NatsBus {
-    /// Begins to bring what is for a node. Waits for a server as long as it takes, and
+    /// Begins to bring what is for a node into the inbox of the shard concerned. Waits for a server as long as it takes, and
     /// says so in the log.
     ///
     /// # Errors
     ///
     /// If a server is there and refuses this user or is not trusted, or the system gives no
     /// thread.
-    pub fn start(settings: Settings, node: NodeId, inbox: NodeInbox) -> Result<Self, StartError> {
+    pub fn start(
+        settings: Settings,
+        node: NodeId,
+        inboxes: Vec<NodeInbox>,
+    ) -> Result<Self, StartError> {
         let (orders, taken) = mpsc::channel(FRAMES_AT_MOST);
         let stop = Arc::new(AtomicBool::new(false));
         let shell = Shell {
             settings,
             node,
-            inbox,
+            inboxes,
+            has_said_other_shards: AtomicBool::new(false),
             stop: Arc::clone(&stop),
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -117,12 +123,12 @@ impl NatsBus {
 }
 
 impl NodeBus for NatsBus {
-    fn publish(&self, to: Address, frame: Bytes) {
-        self.order(Order::Publish(to, frame));
+    fn publish(&self, shard: ShardId, to: Address, frame: Bytes) {
+        self.order(Order::Publish(shard, to, frame));
     }
 
-    fn ask(&self, task: LeaseTask) {
-        self.order(Order::Ask(task));
+    fn ask(&self, shard: ShardId, task: LeaseTask) {
+        self.order(Order::Ask(shard, task));
     }
 }
 
@@ -141,7 +147,9 @@ impl Drop for NatsBus {
 struct Shell {
     settings: Settings,
     node: NodeId,
-    inbox: NodeInbox,
+    /// Of each shard, in order.
+    inboxes: Vec<NodeInbox>,
+    has_said_other_shards: AtomicBool,
     stop: Arc<AtomicBool>,
 }
 
@@ -170,10 +178,11 @@ impl Shell {
             return;
         };
         let client = connection.client.clone();
-        let subject = |to| subject(&self.settings.prefix, to);
+        let prefix = &self.settings.prefix;
         let subscribed = async {
-            let all = client.subscribe(subject(Address::All)).await?;
-            let own = client.subscribe(subject(Address::Node(self.node))).await?;
+            let all = client.subscribe(subject(prefix, "*", Address::All)).await?;
+            let own = subject(prefix, "*", Address::Node(self.node));
+            let own = client.subscribe(own).await?;
             client.flush().await.ok();
             Ok::<_, async_nats::SubscribeError>((all, own))
         };
@@ -185,7 +194,7 @@ impl Shell {
             }
         };
         info!(urls = connection.urls, node = %self.node, "joined NATS");
-        self.inbox.put(BusEvent::Up);
+        self.put_to_all(&BusEvent::Up);
         let entry = Arc::new(Entry::new(&client, &self.settings.prefix));
         let mut is_up = true;
         // What the server has complained of, and was passed on.
@@ -193,15 +202,19 @@ impl Shell {
         loop {
             tokio::select! {
                 order = orders.recv() => match order {
-                    Some(Order::Publish(to, frame)) => {
+                    Some(Order::Publish(shard, to, frame)) => {
                         if is_up {
-                            publish(&client, subject(to), frame).await;
+                            let subject = subject(prefix, &shard.0.to_string(), to);
+                            publish(&client, subject, frame).await;
                         }
                     }
-                    Some(Order::Ask(task)) => {
-                        let (entry, inbox) = (Arc::clone(&entry), self.inbox.clone());
+                    Some(Order::Ask(shard, task)) => {
+                        let Some(inbox) = self.inboxes.get(shard.index()).cloned() else {
+                            continue;
+                        };
+                        let entry = Arc::clone(&entry);
                         tokio::spawn(async move {
-                            let answer = entry.answer(task.request).await;
+                            let answer = entry.answer(shard, task.request).await;
                             inbox.put(BusEvent::Lease(task.number, answer));
                         });
                     }
@@ -215,9 +228,35 @@ impl Shell {
                         self.on_event(event, &mut is_up, &mut complaints, &connection.urls);
                     }
                 }
-                message = next(&mut all) => self.inbox.put(BusEvent::Frame(message)),
-                message = next(&mut own) => self.inbox.put(BusEvent::Frame(message)),
+                message = next(&mut all) => self.take(message),
+                message = next(&mut own) => self.take(message),
             }
+        }
+    }
+
+    /// A frame has come: it is for the shard that its subject names. One of a shard that this
+    /// gateway does not have is of nodes with more of them, which is said once.
+    fn take(&self, message: Message) {
+        let shard = shard_of(&self.settings.prefix, &message.subject);
+        match shard.and_then(|shard| self.inboxes.get(shard.index())) {
+            Some(inbox) => inbox.put(BusEvent::Frame(message.payload)),
+            None => self.say_other_shards(&message.subject),
+        }
+    }
+
+    fn say_other_shards(&self, subject: &str) {
+        if !self.has_said_other_shards.swap(true, Ordering::Relaxed) {
+            warn!(
+                subject,
+                shards = self.inboxes.len(),
+                "another node divides the channels otherwise: start all with the same --shards"
+            );
+        }
+    }
+
+    fn put_to_all(&self, event: &BusEvent) {
+        for inbox in &self.inboxes {
+            inbox.put(event.clone());
         }
     }
 
@@ -232,12 +271,12 @@ impl Shell {
             Event::Disconnected => {
                 *is_up = false;
                 warn!("lost NATS at {urls}; waiting for it");
-                self.inbox.put(BusEvent::Down);
+                self.put_to_all(&BusEvent::Down);
             }
             Event::Connected if !*is_up => {
                 *is_up = true;
                 info!("NATS at {urls} is back");
-                self.inbox.put(BusEvent::Up);
+                self.put_to_all(&BusEvent::Up);
             }
             Event::SlowConsumer(_) => {
                 warn!(
@@ -267,9 +306,10 @@ impl Shell {
                 tokio::select! {
                     connected = &mut connecting => break connected,
                     order = orders.recv() => match order {
-                        Some(Order::Ask(task)) => {
-                            let answer = lease::not_there();
-                            self.inbox.put(BusEvent::Lease(task.number, answer));
+                        Some(Order::Ask(shard, task)) => {
+                            if let Some(inbox) = self.inboxes.get(shard.index()) {
+                                inbox.put(BusEvent::Lease(task.number, lease::not_there()));
+                            }
                         }
                         Some(Order::Publish(..)) => {}
                         None => return None,
@@ -295,11 +335,11 @@ impl Shell {
     }
 }
 
-/// The next message's content. A subscription that has ended never has one: the client
-/// renews those of a connection that comes back.
-async fn next(subscriber: &mut Subscriber) -> Bytes {
+/// The next message. A subscription that has ended never has one: the client renews those
+/// of a connection that comes back.
+async fn next(subscriber: &mut Subscriber) -> Message {
     match subscriber.next().await {
-        Some(message) => message.payload,
+        Some(message) => message,
         None => std::future::pending().await,
     }
 }
@@ -309,9 +349,34 @@ async fn publish(client: &Client, subject: String, frame: Bytes) {
     let _ = timeout(PUBLISH_AT_MOST, client.publish(subject, frame)).await;
 }
 
-fn subject(prefix: &str, to: Address) -> String {
+/// Of a shard, or of all that `*` stands for.
+fn subject(prefix: &str, shard: &str, to: Address) -> String {
     match to {
-        Address::All => format!("{prefix}.gateway.all"),
-        Address::Node(node) => format!("{prefix}.gateway.nodes.{node}"),
+        Address::All => format!("{prefix}.gateway.{shard}.all"),
+        Address::Node(node) => format!("{prefix}.gateway.{shard}.nodes.{node}"),
+    }
+}
+
+/// The shard that a subject names.
+fn shard_of(prefix: &str, subject: &str) -> Option<ShardId> {
+    let rest = subject.strip_prefix(prefix)?.strip_prefix(".gateway.")?;
+    let (shard, _) = rest.split_once('.')?;
+    shard.parse().ok().map(ShardId)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subject_names_its_shard() {
+        let to = [Address::All, Address::Node(NodeId(7))];
+        for to in to {
+            let subject = subject("team.a", "12", to);
+            assert_eq!(shard_of("team.a", &subject), Some(ShardId(12)));
+            assert_eq!(shard_of("team.b", &subject), None);
+        }
+        assert_eq!(shard_of("team.a", "team.a.gateway.all"), None);
+        assert_eq!(shard_of("team.a", "team.a.gateway.x.all"), None);
     }
 }

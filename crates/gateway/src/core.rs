@@ -102,6 +102,7 @@ mod counters;
 mod events;
 mod ids;
 mod settings;
+mod shards;
 
 pub use budget::{Budget, BudgetMonitor, OverBudgetCounters};
 pub use bus::CloseReason;
@@ -120,3 +121,4 @@ pub use settings::{
     LoginLimits, PeerBudgets, Position, RecordingLimits, Recovery, SettingsError, SlowReaders,
     channel_type_name, openings,
 };
+pub use shards::{Shard, ShardCount, ShardId};

@@ -31,6 +31,7 @@
 //!   ([`ChannelsLost`](crate::core::CloseReason::ChannelsLost)), and for the owner they
 //!   have broken off.
 
+mod balance;
 mod bus;
 mod channels;
 mod codec;
@@ -41,15 +42,18 @@ mod handover;
 mod lease;
 mod pending;
 mod route;
+mod sharded_edge;
 mod sides;
 mod wire;
 
+pub use balance::{ShardLoad, ShardShare};
 pub use bus::{Address, BusEvent, NodeBus, NodeId, Note};
 pub use channels::{ChannelsEvent, ChannelsNode, Replayed};
-pub use edge::{Delivery, EdgeNode};
+pub use edge::Delivery;
 pub use frame::PROTOCOL;
 pub use lease::{Lease, LeaseAnswer, LeaseRequest, LeaseTask, Standing};
 pub use route::RouteCounters;
+pub use sharded_edge::{ShardMap, ShardedEdge};
 
 use std::time::Duration;
 

@@ -71,8 +71,8 @@ pub struct Server {
     web: Option<SocketAddr>,
     metrics: Arc<Metrics>,
     connection_loops: Vec<JoinHandle<Result<(), Errno>>>,
-    /// That of the channels, or of what joins them.
-    middle: Option<JoinHandle<Result<(), Errno>>>,
+    /// Those of the channels, or of what joins them.
+    middle: Vec<JoinHandle<Result<(), Errno>>>,
     recording_thread: Option<WriterThread>,
 }
 
@@ -208,8 +208,11 @@ impl Server {
         if !is_alone {
             self.handle.send_all(|| Command::End);
         }
-        if let Some(thread) = self.middle {
+        for thread in self.middle {
             result = result.and(ended(thread));
+            if result.is_err() {
+                self.handle.send_all(|| Command::End);
+            }
         }
         if let Some(thread) = self.recording_thread {
             thread.finish();

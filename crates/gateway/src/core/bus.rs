@@ -16,15 +16,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use lagometer_protocol::MessagePack;
 use lagometer_protocol::merge::MergeOptions;
 use lagometer_units::Time;
 use serde::{Deserialize, Serialize};
 
+mod checked;
 mod payload;
 
 use super::budget::Budget;
 use super::ids::{ChannelId, ConnId, ConnKey, GroupId, Peer};
+
+pub use checked::{CheckedEnvelope, CheckedMessages};
 
 /// From a connection manager to the channel manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +40,21 @@ pub enum ToChannels {
         from: ConnId,
         /// The messages.
         messages: CheckedMessages,
+    },
+    /// To a shard that is not home: a connection that was let in there. Answered with
+    /// [`ToConnections::Known`].
+    Admitted(AdmittedConnection),
+    /// To all shards: each knows of a connection that was let in, and it has its answer.
+    Introduced {
+        /// The connection.
+        key: ConnKey,
+    },
+    /// To a shard that is not home: who owns GLOBAL, as home has said.
+    GlobalOwner {
+        /// The owner, if there is one.
+        owner: Option<ConnId>,
+        /// By which the newest is known.
+        version: HomeVersion,
     },
     /// A connection that attempted to be let in when its address might have been
     /// another's was shown to be there.
@@ -102,89 +119,14 @@ pub enum ToChannels {
     },
 }
 
-/// Messages of one packet, checked and taken out of their envelopes: nobody reads the
-/// packet again.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CheckedMessages {
-    envelopes: Envelopes,
-    bodies: Bytes,
-}
-
-/// What the envelopes say: mostly of a single message.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Envelopes {
-    One(CheckedEnvelope),
-    Several(Box<[CheckedEnvelope]>),
-}
-
-/// A message's envelope, and where its body ends among the bodies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CheckedEnvelope {
-    pub(crate) channel_id: u32,
-    pub(crate) broadcast: u32,
-    pub(crate) stub_id: u32,
-    pub(crate) msg_type: u32,
-    pub(crate) body_end: u32,
-}
-
-impl CheckedEnvelope {
-    /// That of a message whose body is to end there.
-    #[must_use]
-    pub fn new(message: &MessagePack<'_>, body_end: usize) -> Self {
-        Self {
-            channel_id: message.channel_id,
-            broadcast: message.broadcast,
-            stub_id: message.stub_id,
-            msg_type: message.msg_type,
-            // Packets are at most as long as what is unpacked at once.
-            body_end: u32::try_from(body_end).unwrap_or(u32::MAX),
-        }
-    }
-}
-
-impl CheckedMessages {
-    /// Messages whose bodies lie in `bodies`, one after the other.
-    #[must_use]
-    pub fn new(envelopes: &[CheckedEnvelope], bodies: Bytes) -> Self {
-        Self {
-            envelopes: match envelopes {
-                &[one] => Envelopes::One(one),
-                several => Envelopes::Several(several.into()),
-            },
-            bodies,
-        }
-    }
-
-    /// The messages, in order, each with its body as part of the
-    /// [`bodies`](Self::bodies).
-    pub fn iter(&self) -> impl Iterator<Item = MessagePack<'_>> {
-        let mut begin = 0;
-        self.envelopes().iter().map(move |envelope| {
-            let end = envelope.body_end as usize;
-            let body = self.bodies.get(begin..end).unwrap_or_default();
-            begin = end;
-            MessagePack {
-                channel_id: envelope.channel_id,
-                broadcast: envelope.broadcast,
-                stub_id: envelope.stub_id,
-                msg_type: envelope.msg_type,
-                body,
-            }
-        })
-    }
-
-    pub(crate) fn envelopes(&self) -> &[CheckedEnvelope] {
-        match &self.envelopes {
-            Envelopes::One(one) => std::slice::from_ref(one),
-            Envelopes::Several(several) => several,
-        }
-    }
-
-    /// All bodies, one after the other.
-    #[must_use]
-    pub fn bodies(&self) -> &Bytes {
-        &self.bodies
-    }
+/// Which of home's decisions is meant, of those that edges make known to other shards: later
+/// ones are greater. Edges may make them known out of turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct HomeVersion {
+    /// The epoch of the node that has home.
+    pub epoch: u64,
+    /// How many there were before, in this epoch and the earlier ones that it goes on with.
+    pub number: u64,
 }
 
 /// What a client did that counts against it.
@@ -226,6 +168,25 @@ pub struct AuthAttempt {
     pub login_token: String,
 }
 
+/// A connection that home has let in, as its edge makes it known to the other shards.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdmittedConnection {
+    /// The connection on its side.
+    pub key: ConnKey,
+    /// The number that home gave it.
+    pub id: ConnId,
+    /// Which listener it came in on.
+    pub peer: Peer,
+    /// Where it comes from, if that has an address.
+    pub address: Option<IpAddr>,
+    /// The address may be another's.
+    pub is_address_forgeable: bool,
+    /// Who it logged in as.
+    pub player: String,
+    /// By which it is known who had the number last.
+    pub version: HomeVersion,
+}
+
 /// From the channel manager to one connection manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToConnections {
@@ -241,6 +202,29 @@ pub enum ToConnections {
         player: String,
         /// The answer, encoded as one of a packet's messages.
         message: Bytes,
+        /// Of this decision, where there are several shards.
+        number: u64,
+    },
+    /// A shard that is not home knows of a connection that was let in there.
+    Known {
+        /// The connection.
+        key: ConnKey,
+    },
+    /// Home, of several shards: who owns GLOBAL. The edge makes it known to the others.
+    GlobalOwner {
+        /// The owner, if there is one.
+        owner: Option<ConnId>,
+        /// Of this decision.
+        number: u64,
+    },
+    /// One of several shards: its part of the channels that a connection asked for. The edge
+    /// puts the answer together once it has all parts.
+    ListPart {
+        /// Who asked.
+        to: ConnId,
+        /// An encoded `ListChannelResultMessage`, of any length; none where the shard refused
+        /// to answer.
+        channels: Option<Bytes>,
     },
     /// One message for one connection, encoded as one of a packet's messages.
     Send {

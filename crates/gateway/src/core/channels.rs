@@ -8,6 +8,7 @@
 //! changed: channels at rest cost nothing, however many subscribe to them.
 
 mod accounts;
+mod admitted_elsewhere;
 mod auth;
 mod blocks;
 mod causes;
@@ -42,7 +43,7 @@ mod update;
 
 use lagometer_units::Time;
 
-use super::bus::{ToChannels, ToConnections};
+use super::bus::{HomeVersion, ToChannels, ToConnections};
 use super::counters::ChannelCounters;
 use super::events::Event;
 use super::ids::{ChannelId, SideId};
@@ -81,16 +82,19 @@ pub struct ChannelManager {
 }
 
 impl ChannelManager {
-    /// A manager without connections and with one channel, GLOBAL, that nobody owns.
+    /// A manager without connections and with one channel, GLOBAL, that nobody owns. In a
+    /// shard that is not [home](super::ShardId::HOME) it stands for the one there: nobody can
+    /// subscribe to it.
     #[must_use]
     pub fn new(settings: ChannelSettings) -> Self {
         let mut manager = Self {
             tables: Tables {
                 connections: ConnectionTable::new(&settings.conn_numbers),
-                channels: ChannelTable::new(settings.spatial_channels_from),
+                channels: ChannelTable::new(settings.spatial_channels_from, settings.shard),
                 settings,
                 timers: Timers::default(),
                 cause: None,
+                home_version: HomeVersion::default(),
                 out: Outbound::default(),
                 telemetry: Telemetry::default(),
             },
@@ -107,7 +111,7 @@ impl ChannelManager {
     }
 
     /// Takes other settings of channel types, logins and limits. The grid, the
-    /// schema and the ranges of numbers stay as they were.
+    /// schema, the shard and the ranges of numbers stay as they were.
     pub fn set_settings(&mut self, settings: ChannelSettings) {
         let old = &self.tables.settings;
         self.tables.settings = ChannelSettings {
@@ -116,6 +120,7 @@ impl ChannelManager {
             spatial_channels_from: old.spatial_channels_from,
             entity_channels_from: old.entity_channels_from,
             unix_ns_at_zero: old.unix_ns_at_zero,
+            shard: old.shard,
             ..settings
         };
     }
@@ -130,10 +135,14 @@ impl ChannelManager {
     pub fn handle(&mut self, now: Time, from: SideId, message: ToChannels) {
         if self.tables.out.add_side(from) {
             self.report_bans_to(now, from);
+            self.tables.report_global_owner_to(from);
         }
         match message {
             ToChannels::Auth(attempt) => self.auth(now, from, attempt),
             ToChannels::Messages { from, messages } => self.messages(now, from, &messages),
+            ToChannels::Admitted(connection) => self.admitted(now, from, connection),
+            ToChannels::Introduced { key } => self.introduced(now, from, key),
+            ToChannels::GlobalOwner { owner, version } => self.global_owner_is(owner, version),
             ToChannels::AddressProven { key } => self.address_proven(now, from, key),
             ToChannels::Congested {
                 sender,

@@ -137,7 +137,35 @@ pub struct ChannelCounters {
     pub events_lost: u64,
 }
 
+impl TypeCounters {
+    fn add_all(&mut self, other: &Self) {
+        self.channels += other.channels;
+        self.subscriptions += other.subscriptions;
+        self.updates += other.updates;
+        self.windows += other.windows;
+        self.states += other.states;
+        self.bytes += other.bytes;
+        self.lateness.add_all(&other.lateness);
+        self.age.add_all(&other.age);
+    }
+}
+
 impl ChannelCounters {
+    /// Adds what another shard's manager has counted.
+    pub fn add(&mut self, other: &Self) {
+        for (sum, other) in self.types.iter_mut().zip(&other.types) {
+            sum.add_all(other);
+        }
+        self.ticks.add_all(&other.ticks);
+        self.dropped += other.dropped;
+        self.too_long += other.too_long;
+        self.forwarded += other.forwarded;
+        self.handovers += other.handovers;
+        self.logins_refused += other.logins_refused;
+        self.over_budget.add(&other.over_budget);
+        self.events_lost += other.events_lost;
+    }
+
     pub(super) fn of_mut(&mut self, channel_type: i32) -> &mut TypeCounters {
         let place = COUNTED_TYPES
             .iter()
@@ -168,6 +196,13 @@ impl Buckets {
         self.counts[BUCKET_ENDS_US.partition_point(|&end| end < micros)] += 1;
         let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         self.sum_ns = self.sum_ns.saturating_add(nanos);
+    }
+
+    fn add_all(&mut self, other: &Self) {
+        for (sum, other) in self.counts.iter_mut().zip(&other.counts) {
+            *sum += other;
+        }
+        self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
     }
 
     /// How many there are.

@@ -22,6 +22,8 @@ use lagometer_protocol::schema::Schema;
 use lagometer_protocol::{Compression, FrameLimits};
 use serde::{Deserialize, Serialize};
 
+use super::shards::Shard;
+
 /// Settings of a connection manager.
 #[derive(Clone, Debug)]
 pub struct ConnectionSettings {
@@ -275,6 +277,8 @@ pub struct ChannelSettings {
     pub development: bool,
     /// Unix time, nanoseconds, at [`Time::ZERO`](lagometer_units::Time::ZERO).
     pub unix_ns_at_zero: i64,
+    /// Which channels are this manager's.
+    pub shard: Shard,
 }
 
 /// How connections get their numbers.
@@ -349,6 +353,7 @@ impl Default for ChannelSettings {
             unreal: true,
             development: false,
             unix_ns_at_zero: 0,
+            shard: Shard::WHOLE,
         }
     }
 }

@@ -4,6 +4,8 @@ use std::fmt;
 
 use bytes::Bytes;
 
+use crate::core::ShardId;
+
 use super::lease::{LeaseAnswer, LeaseTask};
 
 /// A node, from its start to its end. Drawn at the start: a process that is started again
@@ -43,13 +45,15 @@ pub enum BusEvent {
 /// What carries frames between nodes. It may lose, repeat and delay them, and reorder
 /// those of different senders; those of one sender to one address come in order, but for
 /// those that are lost.
-pub trait NodeBus: fmt::Debug + Send {
-    /// Sends a frame, or drops it: never waits.
-    fn publish(&self, to: Address, frame: Bytes);
+///
+/// What is of one shard never comes to another.
+pub trait NodeBus: fmt::Debug + Send + Sync {
+    /// Sends a frame of a shard, or drops it: never waits.
+    fn publish(&self, shard: ShardId, to: Address, frame: Bytes);
 
-    /// Has something done with the lease's entry; the answer comes as
+    /// Has something done with the entry of a shard's lease; the answer comes as
     /// [`BusEvent::Lease`].
-    fn ask(&self, task: LeaseTask);
+    fn ask(&self, shard: ShardId, task: LeaseTask);
 }
 
 /// What a node has to say in its log.
@@ -91,6 +95,9 @@ pub enum Note {
         /// How much crossed, bytes.
         bytes: usize,
     },
+    /// This node was to hand its channels over to one that has fewer, and keeps them.
+    #[error("keeps the channels, for another node did not take them: {0}")]
+    NotYielded(&'static str),
     /// This node ends, and its channels with it unless another node follows it.
     #[error("the channels were not handed over, and end with this node if none follows it: {0}")]
     NotHandedOver(&'static str),

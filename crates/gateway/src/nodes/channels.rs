@@ -1,6 +1,8 @@
 //! A node for channels: it stands by for the lease, and while it has it, it keeps a route
 //! for each connection loop of every edge.
 
+mod balancing;
+mod event;
 mod following;
 mod handing_over;
 
@@ -10,8 +12,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use lagometer_units::Time;
 
-use crate::core::bus::{ToChannels, ToConnections};
-use crate::core::{AuthVerdict, SideId, Ticket};
+use crate::core::SideId;
+use crate::core::bus::ToConnections;
 
 use super::NodeTimes;
 use super::bus::{Address, NodeId, Note};
@@ -23,44 +25,8 @@ use super::lease::{Lease, LeaseAnswer, LeaseTask, Standing};
 use super::route::RouteCounters;
 use super::sides::Sides;
 
-/// What is to be done with the channel manager.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ChannelsEvent {
-    /// This node owns the channels from now on: a new manager begins, without channels.
-    Begin(u64),
-    /// It owns the channels of the last [replica](Self::Replica): that manager goes on.
-    /// Logins that it had given out are to be [asked about
-    /// again](crate::core::ChannelManager::ask_again).
-    Resume(u64),
-    /// This node ends. What the manager has to say is to be sent, then it is to be written
-    /// down and [handed over](ChannelsNode::hand_over).
-    HandOver,
-    /// Another node is to follow this one: likewise, and then the manager goes on here
-    /// ([`ChannelsNode::be_followed`]).
-    BeFollowed,
-    /// The owner ends or is followed by this node, and has written its manager down: it is
-    /// to be read back and kept beside, and [`ChannelsNode::on_replica`] to be called.
-    Replica(Bytes),
-    /// The owner has done that, at this instant of the channels' clock: so is the manager of
-    /// the last [replica](Self::Replica) to do. All that it has to say then is to be handed
-    /// to [`ChannelsNode::on_replica_said`] before anything else is done.
-    Replay(Time, Replayed),
-    /// A message of a connection loop, for the manager.
-    Message(SideId, ToChannels),
-    /// This node owns the channels no longer: the manager is to be forgotten.
-    End,
-}
-
-/// What an owner does with its channel manager, for a replica of that to do again.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Replayed {
-    /// It handles a message of a connection loop.
-    Message(SideId, ToChannels),
-    /// It does what is due.
-    Deadline,
-    /// A login was decided.
-    Verdict(Ticket, AuthVerdict),
-}
+use balancing::Standby;
+pub use event::{ChannelsEvent, Replayed};
 
 /// A node for channels. See the [module](super).
 #[derive(Debug)]
@@ -78,8 +44,8 @@ pub struct ChannelsNode {
     /// How far their clock is ahead of this node's.
     shift: Shift,
     announce_at: Time,
-    /// Nodes that stand by, and when each last said so.
-    standbys: BTreeMap<NodeId, Time>,
+    /// Nodes that stand by.
+    standbys: BTreeMap<NodeId, Standby>,
     /// This node ends, and hands the channels over.
     outgoing: Option<Outgoing>,
     /// The owner ends, and hands them over to this node.
@@ -102,6 +68,14 @@ pub struct ChannelsNode {
     /// The node that follows this one, which ends.
     heir: Option<NodeId>,
     is_ending: bool,
+    /// How many shards this node's process owns.
+    load: u16,
+    /// Since when this node owns the channels.
+    owns_since: Time,
+    /// It ends only so that this one has the channels.
+    yields_to: Option<NodeId>,
+    /// That one has not taken them: this node goes on in a new epoch, once it has that.
+    reclaims: bool,
     frames: VecDeque<(Address, Bytes)>,
     events: VecDeque<ChannelsEvent>,
     notes: VecDeque<Note>,
@@ -135,6 +109,10 @@ impl ChannelsNode {
             in_sync_since: now,
             heir: None,
             is_ending: false,
+            load: 0,
+            owns_since: now,
+            yields_to: None,
+            reclaims: false,
             frames: VecDeque::new(),
             events: VecDeque::new(),
             notes: VecDeque::new(),
@@ -148,7 +126,9 @@ impl ChannelsNode {
     pub fn standing(&self, now: Time) -> Standing {
         match self.lease.standing(now) {
             // What it has handed over is another's to change.
-            Standing::Owns(epoch) if self.outgoing.is_some() => Standing::Rests(epoch),
+            Standing::Owns(epoch) if self.outgoing.is_some() || self.reclaims => {
+                Standing::Rests(epoch)
+            }
             standing => standing,
         }
     }
@@ -276,7 +256,7 @@ impl ChannelsNode {
                     self.lose(now, side, "it has ended");
                 }
             }
-            Content::StandsBy => self.on_stands_by(now, frame.from),
+            Content::StandsBy { load } => self.on_stands_by(now, frame.from, load),
             _ => {}
         }
     }
@@ -379,7 +359,15 @@ impl ChannelsNode {
             });
             return;
         }
+        if let Standing::Owns(epoch) = after
+            && std::mem::take(&mut self.reclaims)
+            && epoch_of(before).is_some()
+        {
+            self.reclaim(now, epoch);
+            return;
+        }
         if epoch_of(before).is_some() {
+            self.yield_no_more();
             self.outgoing = None;
             self.follower = None;
             self.standbys.clear();

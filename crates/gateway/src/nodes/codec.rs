@@ -152,6 +152,17 @@ fn key(reader: &mut Reader) -> Result<ConnKey, Malformed> {
     })
 }
 
+fn put_owner(out: &mut Vec<u8>, owner: Option<ConnId>) {
+    out.put_u8(u8::from(owner.is_some()));
+    if let Some(owner) = owner {
+        out.put_u32(owner.0);
+    }
+}
+
+fn owner(reader: &mut Reader) -> Result<Option<ConnId>, Malformed> {
+    reader.flag()?.then(|| id(reader)).transpose()
+}
+
 fn put_duration(out: &mut Vec<u8>, duration: Duration) {
     out.put_u64(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
 }

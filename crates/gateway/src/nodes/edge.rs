@@ -53,7 +53,7 @@ struct Owner {
 
 /// An edge node. See the [module](super).
 #[derive(Debug)]
-pub struct EdgeNode {
+pub(super) struct EdgeNode {
     node: NodeId,
     times: NodeTimes,
     owner: Option<Owner>,
@@ -75,8 +75,7 @@ pub struct EdgeNode {
 
 impl EdgeNode {
     /// An edge with so many connection loops.
-    #[must_use]
-    pub fn new(now: Time, node: NodeId, loops: u16, times: NodeTimes) -> Self {
+    pub(super) fn new(now: Time, node: NodeId, loops: u16, times: NodeTimes) -> Self {
         let route = |_| Route {
             incarnation: 0,
             token: None,
@@ -104,33 +103,28 @@ impl EdgeNode {
     }
 
     /// Whether more may be taken of connections: not while much waits for the channels.
-    #[must_use]
-    pub fn has_room(&self) -> bool {
+    pub(super) fn has_room(&self) -> bool {
         let waiting = self.routes.iter().map(|route| route.end.waiting()).max();
         waiting.unwrap_or(0) < FULL_AT_BYTES
     }
 
     /// Whether all connection loops have their route.
-    #[must_use]
-    pub fn is_joined(&self) -> bool {
+    pub(super) fn is_joined(&self) -> bool {
         self.routes.iter().all(|route| route.token.is_some())
     }
 
     /// Whether a game server owns GLOBAL, as far as the owner of the channels said.
-    #[must_use]
-    pub fn has_global_owner(&self) -> bool {
+    pub(super) fn has_global_owner(&self) -> bool {
         self.has_global_owner
     }
 
     /// The newest epoch received.
-    #[must_use]
-    pub fn epoch(&self) -> Option<u64> {
+    pub(super) fn epoch(&self) -> Option<u64> {
         self.owner.map(|owner| owner.epoch)
     }
 
     /// What routes have counted, and how many were lost.
-    #[must_use]
-    pub fn counters(&self) -> (RouteCounters, u64) {
+    pub(super) fn counters(&self) -> (RouteCounters, u64) {
         let mut all = self.past;
         for route in &self.routes {
             all.add(route.end.counters());
@@ -139,7 +133,7 @@ impl EdgeNode {
     }
 
     /// A message of a connection loop.
-    pub fn send(&mut self, now: Time, number: u16, message: &ToChannels) {
+    pub(super) fn send(&mut self, now: Time, number: u16, message: &ToChannels) {
         if let Some(route) = self.routes.get_mut(usize::from(number))
             && route.is_settled
         {
@@ -149,7 +143,7 @@ impl EdgeNode {
 
     /// A loop has closed all connections of the route with this number, and what it sends
     /// from now on is of others.
-    pub fn settled(&mut self, now: Time, number: u16, incarnation: u32) {
+    pub(super) fn settled(&mut self, now: Time, number: u16, incarnation: u32) {
         if let Some(route) = self.routes.get_mut(usize::from(number))
             && route.incarnation == incarnation
         {
@@ -159,7 +153,7 @@ impl EdgeNode {
     }
 
     /// The bus is there again.
-    pub fn on_up(&mut self, now: Time) {
+    pub(super) fn on_up(&mut self, now: Time) {
         for route in &mut self.routes {
             route.end.send_again();
             route.ask_at = now;
@@ -167,7 +161,7 @@ impl EdgeNode {
     }
 
     /// A frame has come.
-    pub fn on_frame(&mut self, now: Time, bytes: Bytes) {
+    pub(super) fn on_frame(&mut self, now: Time, bytes: Bytes) {
         let frame = match Frame::decode(bytes) {
             Ok(frame) => frame,
             Err(Unread::OtherProtocol(theirs)) => {
@@ -322,7 +316,7 @@ impl EdgeNode {
     }
 
     /// The node ends: the owner is notified, once.
-    pub fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         let Some(owner) = self.owner else {
             return;
         };
@@ -334,8 +328,7 @@ impl EdgeNode {
     }
 
     /// When [`handle_deadline`](Self::handle_deadline) is to be called.
-    #[must_use]
-    pub fn next_deadline(&self, now: Time) -> Option<Time> {
+    pub(super) fn next_deadline(&self, now: Time) -> Option<Time> {
         let due = self.routes.iter().filter_map(|route| match route.token {
             Some(_) => Some(route.end.next_deadline(now)),
             None => (route.is_settled || self.owner.is_none()).then_some(route.ask_at),
@@ -344,7 +337,7 @@ impl EdgeNode {
     }
 
     /// Sends what is due, and gives up routes on which nothing moves.
-    pub fn handle_deadline(&mut self, now: Time) {
+    pub(super) fn handle_deadline(&mut self, now: Time) {
         let Some(owner) = self.owner else {
             for route in &mut self.routes {
                 if route.ask_at <= now {
@@ -388,17 +381,17 @@ impl EdgeNode {
     }
 
     /// The next frame to send.
-    pub fn poll_frame(&mut self) -> Option<(Address, Bytes)> {
+    pub(super) fn poll_frame(&mut self) -> Option<(Address, Bytes)> {
         self.frames.pop_front()
     }
 
     /// The next thing for a connection loop.
-    pub fn poll_delivery(&mut self) -> Option<(u16, Delivery)> {
+    pub(super) fn poll_delivery(&mut self) -> Option<(u16, Delivery)> {
         self.deliveries.pop_front()
     }
 
     /// What is to be logged.
-    pub fn poll_note(&mut self) -> Option<Note> {
+    pub(super) fn poll_note(&mut self) -> Option<Note> {
         self.notes.pop_front()
     }
 

@@ -7,7 +7,7 @@ use super::bus::NodeId;
 use super::wire::{Malformed, Put as _, Reader};
 
 /// The version of what nodes say to each other. A node refuses frames of another one.
-pub const PROTOCOL: u16 = 3;
+pub const PROTOCOL: u16 = 4;
 
 /// What every frame begins with.
 const MAGIC: [u8; 2] = *b"LG";
@@ -51,7 +51,10 @@ pub(super) enum Content {
     /// has seen.
     Stale { newest: u64 },
     /// A node that stands by, to the owner.
-    StandsBy,
+    StandsBy {
+        /// How many shards its process owns.
+        load: u16,
+    },
     /// A node that stood by and ends, to the owner.
     Leaves,
     /// An owner that ends to the node that goes on, and back: the channels, and whether
@@ -159,7 +162,10 @@ impl Frame {
                 out.put_u8(6);
                 out.put_u64(*newest);
             }
-            Content::StandsBy => out.put_u8(7),
+            Content::StandsBy { load } => {
+                out.put_u8(7);
+                out.put_u16(*load);
+            }
             Content::Leaves => out.put_u8(9),
             Content::Handover { data } => {
                 out.put_u8(8);
@@ -213,7 +219,9 @@ impl Frame {
             6 => Content::Stale {
                 newest: reader.u64()?,
             },
-            7 => Content::StandsBy,
+            7 => Content::StandsBy {
+                load: reader.u16()?,
+            },
             9 => Content::Leaves,
             8 => Content::Handover {
                 data: Data::read(&mut reader)?,
@@ -299,7 +307,7 @@ mod tests {
                 has_global_owner: true,
                 since: 3,
             },
-            Content::StandsBy,
+            Content::StandsBy { load: 3 },
             Content::Leaves,
             Content::Handover { data: data.clone() },
             Content::Follow(Follow {

@@ -114,6 +114,16 @@ impl Lease {
         }
     }
 
+    /// The lease for the same node once it has given it up and stands by.
+    #[must_use]
+    pub fn begin_anew(&self, now: Time) -> Self {
+        Self {
+            numbers: self.numbers,
+            newest: self.newest,
+            ..Self::new(now, self.node, self.times)
+        }
+    }
+
     /// How the node stands to the channels now.
     #[must_use]
     pub fn standing(&self, now: Time) -> Standing {

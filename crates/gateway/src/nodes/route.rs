@@ -31,7 +31,7 @@ pub struct RouteCounters {
 }
 
 impl RouteCounters {
-    pub(super) fn add(&mut self, other: Self) {
+    pub(crate) fn add(&mut self, other: Self) {
         self.resent += other.resent;
         self.windows_left_out += other.windows_left_out;
         self.repeated += other.repeated;

@@ -121,6 +121,11 @@ impl Sides {
         };
     }
 
+    /// Goes on with what was counted elsewhere.
+    pub(super) fn replace_counters(&mut self, others: &Self) {
+        (self.past, self.lost) = others.counters();
+    }
+
     /// A route that is to be given up, and why.
     pub(super) fn lost(&self, now: Time) -> Option<(SideId, &'static str)> {
         let mut sides = self.by_id.iter();
@@ -306,6 +311,9 @@ impl Side {
             match &message {
                 ToChannels::Auth(attempt) => {
                     self.keys.insert(attempt.key);
+                }
+                ToChannels::Admitted(connection) => {
+                    self.keys.insert(connection.key);
                 }
                 ToChannels::Closed { key, .. } => {
                     self.keys.remove(key);

@@ -206,6 +206,7 @@ impl BusAdapter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::Shard;
     use crate::core::{ConnectionSettings, Peer};
     use crate::server::channel_loop::tests::{first_messages, frame, update};
     use crate::server::clock::Clock;
@@ -263,7 +264,7 @@ mod tests {
         let config = FileConfig::parse("test", "dev = true").unwrap();
         let config = config.resolve(1).unwrap();
         let waker = waker(&Poller::new().unwrap(), 0).unwrap();
-        let worker = ChannelWorker::new(&config, Clock::start(), &waker);
+        let worker = ChannelWorker::new(&config, Shard::WHOLE, Clock::start(), &waker);
         let mut adapter = BusAdapter::Here(Box::new(worker), 0);
         let mut connections = ConnectionManager::new(ConnectionSettings::default());
         let server = connections.open(Time::ZERO, Peer::Server, None).unwrap();

@@ -136,6 +136,7 @@ pub(super) mod tests {
     use prost_types::Any;
 
     use super::*;
+    use crate::core::Shard;
     use crate::core::bus::ToConnections;
     use crate::core::{ConnKey, ConnectionManager, ConnectionSettings, Peer, SideId};
     use crate::server::bus_adapter::FromChannels;
@@ -173,7 +174,7 @@ pub(super) mod tests {
             let mut side = ConnectionManager::new(ConnectionSettings::default());
             let server = side.open(Time::ZERO, Peer::Server, None).unwrap();
             let mut game = Self {
-                worker: ChannelWorker::new(&config, Clock::start(), &waker),
+                worker: ChannelWorker::new(&config, Shard::WHOLE, Clock::start(), &waker),
                 exchange: Exchange::new(inbox, vec![Arc::clone(&outbox)], waker.clone()),
                 outbox,
                 side,

@@ -5,7 +5,7 @@ use lagometer_units::Time;
 
 use crate::core::bus::{ToChannels, ToConnections};
 use crate::core::{
-    AuthVerdict, ChannelCounters, ChannelManager, ChannelSettings, ConnNumbers, SideId,
+    AuthVerdict, ChannelCounters, ChannelManager, ChannelSettings, ConnNumbers, Shard, SideId,
     SnapshotError, Ticket,
 };
 use crate::nodes::Replayed;
@@ -40,19 +40,20 @@ pub(super) struct ChannelWorker {
 }
 
 impl ChannelWorker {
-    pub(super) fn new(config: &Config, clock: Clock, waker: &Waker) -> Self {
-        let settings = settings(config, clock.unix_ns_at_zero());
+    pub(super) fn new(config: &Config, shard: Shard, clock: Clock, waker: &Waker) -> Self {
+        let settings = settings(config, shard, clock.unix_ns_at_zero());
         Self::with(ChannelManager::new(settings), config, clock, waker)
     }
 
     /// With the channels that another node has written down.
     pub(super) fn restore(
         config: &Config,
+        shard: Shard,
         clock: Clock,
         waker: &Waker,
         bytes: &[u8],
     ) -> Result<Self, SnapshotError> {
-        let settings = settings(config, clock.unix_ns_at_zero());
+        let settings = settings(config, shard, clock.unix_ns_at_zero());
         let side = ChannelManager::restore(settings, bytes)?;
         Ok(Self::with(side, config, clock, waker))
     }
@@ -191,9 +192,10 @@ impl ChannelWorker {
 }
 
 /// What a channel manager is given.
-fn settings(config: &Config, unix_ns_at_zero: i64) -> ChannelSettings {
+fn settings(config: &Config, shard: Shard, unix_ns_at_zero: i64) -> ChannelSettings {
     ChannelSettings {
         unix_ns_at_zero,
+        shard,
         // Games in development want numbers they can read.
         conn_numbers: if config.channels.development {
             ConnNumbers::Counted
@@ -252,7 +254,7 @@ mod tests {
         let poller = Poller::new().unwrap();
         let waker = waker(&poller, 0).unwrap();
         let clock = Clock::started_too_early_by(Duration::from_hours(1));
-        let mut worker = ChannelWorker::new(&config, clock, &waker);
+        let mut worker = ChannelWorker::new(&config, Shard::WHOLE, clock, &waker);
         let claims = format!(r#"{{"sub":"eve","exp":{expires_at}}}"#);
         let login_token = sign(r#"{"alg":"HS256"}"#, &claims);
         let now = Time::from_secs(1);
@@ -275,7 +277,7 @@ mod tests {
         let first = config_of(&format!("http://{}/", service.local_addr().unwrap()));
         let poller = Poller::new().unwrap();
         let waker = waker(&poller, 0).unwrap();
-        let mut worker = ChannelWorker::new(&first, Clock::start(), &waker);
+        let mut worker = ChannelWorker::new(&first, Shard::WHOLE, Clock::start(), &waker);
         let now = Time::from_secs(1);
         worker.handle(now, SideId(0), attempt("eve", "secret".to_owned()));
         worker.settle(now);
@@ -308,7 +310,7 @@ mod tests {
         let poller = Poller::new().unwrap();
         let waker = waker(&poller, 0).unwrap();
         let same = config("[auth]\nprovider = \"http\"\nurl = \"http://127.0.0.1:9/\"\n");
-        let mut worker = ChannelWorker::new(&same, Clock::start(), &waker);
+        let mut worker = ChannelWorker::new(&same, Shard::WHOLE, Clock::start(), &waker);
         worker.reload(&same, &waker);
         assert!(worker.retired.is_empty());
     }

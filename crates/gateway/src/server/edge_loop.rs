@@ -9,7 +9,8 @@ use lagometer_units::Time;
 use rustix::io::Errno;
 use tracing::{info, warn};
 
-use crate::nodes::{BusEvent, Delivery, EdgeNode, NodeBus, Note};
+use crate::core::{Shard, ShardCount, ShardId};
+use crate::nodes::{BusEvent, Delivery, NodeBus, Note, ShardedEdge};
 
 use super::bus_adapter::{Delivered, Posted};
 use super::channel_loop::Mailboxes;
@@ -21,9 +22,11 @@ use super::shared::Shared;
 
 /// The loop over frames, and messages of connection loops.
 pub(super) struct EdgeLoop {
-    pub(super) node: EdgeNode,
-    pub(super) bus: Box<dyn NodeBus>,
-    pub(super) inbox: NodeInbox,
+    pub(super) node: ShardedEdge,
+    pub(super) count: ShardCount,
+    pub(super) bus: Arc<dyn NodeBus>,
+    /// Of each shard, in order.
+    pub(super) inboxes: Vec<NodeInbox>,
     pub(super) exchange: Mailboxes,
     pub(super) poller: Poller,
     pub(super) waker: Waker,
@@ -65,7 +68,7 @@ impl EdgeLoop {
             turns += 1;
             busy_ns += self.shared.clock.now().since(now).as_nanos() as u64;
             let asked = self.report.asked();
-            let is_joined = self.node.is_joined();
+            let (is_joined, count) = (self.node.is_joined(), self.count.get());
             self.report.answer(asked, &mut answered, || {
                 let (counters, lost) = self.node.counters();
                 Numbers {
@@ -74,6 +77,7 @@ impl EdgeLoop {
                     queued: self.exchange.depth() as u64,
                     routes: Some(RouteNumbers {
                         open: u64::from(is_joined),
+                        shards: u64::from(count),
                         lost,
                         counters,
                         epoch: self.node.epoch(),
@@ -89,11 +93,14 @@ impl EdgeLoop {
         // While a connection loop has no room nothing is taken for it: what is not taken
         // is not acknowledged, and waits at the other node.
         if !self.exchange.is_blocked() {
-            for event in self.inbox.take() {
-                match event {
-                    BusEvent::Frame(frame) => self.node.on_frame(now, frame),
-                    BusEvent::Up => self.node.on_up(now),
-                    BusEvent::Down | BusEvent::Lease(..) => {}
+            for (shard, inbox) in self.count.all().zip(&self.inboxes) {
+                for event in inbox.take() {
+                    match event {
+                        BusEvent::Frame(frame) => self.node.on_frame(now, shard, frame),
+                        // It is of all shards.
+                        BusEvent::Up if shard == ShardId::HOME => self.node.on_up(now),
+                        BusEvent::Up | BusEvent::Down | BusEvent::Lease(..) => {}
+                    }
                 }
             }
         }
@@ -101,7 +108,7 @@ impl EdgeLoop {
         if self.node.has_room() && self.exchange.take(arrived) {
             for item in arrived.drain(..) {
                 match item {
-                    Posted::Message(side, message) => self.node.send(now, side.0, &message),
+                    Posted::Message(side, message) => self.node.send(now, side.0, message),
                     Posted::Settled(side, number) => self.node.settled(now, side.0, number),
                     Posted::Probe(side, number) => {
                         let to = usize::from(side.0);
@@ -113,12 +120,11 @@ impl EdgeLoop {
         self.node.handle_deadline(now);
         self.deliver();
         self.publish();
-        while let Some(note) = self.node.poll_note() {
-            write(&note);
+        while let Some((id, note)) = self.node.poll_note() {
+            let count = self.count;
+            write(Shard { id, count }, &note);
         }
-        self.shared
-            .joined
-            .store(self.node.is_joined(), Ordering::Relaxed);
+        self.shared.joined.set(0, self.node.is_joined());
         if self.node.has_global_owner() && !self.shared.owned.swap(true, Ordering::SeqCst) {
             self.shared.wake_all();
         }
@@ -136,14 +142,14 @@ impl EdgeLoop {
     }
 
     fn publish(&mut self) {
-        while let Some((to, frame)) = self.node.poll_frame() {
-            self.bus.publish(to, frame);
+        while let Some((shard, to, frame)) = self.node.poll_frame() {
+            self.bus.publish(shard, to, frame);
         }
     }
 }
 
-/// Writes a line of the log.
-pub(super) fn write(note: &Note) {
+/// Writes a line of the log, with the shard it is of where there are several.
+pub(super) fn write(shard: Shard, note: &Note) {
     let is_good = matches!(
         note,
         Note::Joined { .. }
@@ -154,9 +160,10 @@ pub(super) fn write(note: &Note) {
             | Note::HandedOver { .. }
             | Note::GoesOnAt { .. }
     );
-    if is_good {
-        info!("{note}");
-    } else {
-        warn!("{note}");
+    match (shard.is_whole(), is_good) {
+        (true, true) => info!("{note}"),
+        (true, false) => warn!("{note}"),
+        (false, true) => info!("{}: {note}", shard.id),
+        (false, false) => warn!("{}: {note}", shard.id),
     }
 }

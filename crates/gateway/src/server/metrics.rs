@@ -22,7 +22,7 @@ use crate::core::{ConnectionCounters, Peer};
 
 use super::accept_queue::Wait;
 use super::admission_control::Refusal;
-use super::report::{Numbers, Report};
+use super::report::{Numbers, Report, RouteNumbers};
 use super::shared::Shared;
 use super::stream_transport::KcpEvent;
 
@@ -83,17 +83,20 @@ impl Metrics {
         }
         of_connections(&mut families, &connections);
         let mut over_budget = connections.over_budget;
-        for (channels, tick_at_ms) in numbers
-            .iter()
-            .filter_map(|(_, numbers)| numbers.channels.as_ref())
-        {
-            of_channels(&mut families, channels, *tick_at_ms);
+        let channels = numbers.iter().filter_map(|(_, numbers)| numbers.channels);
+        let of_shards = channels.reduce(|(mut sum, tick_at_ms), (other, other_tick_at_ms)| {
+            sum.add(&other);
+            (sum, tick_at_ms.max(other_tick_at_ms))
+        });
+        if let Some((channels, tick_at_ms)) = of_shards {
+            of_channels(&mut families, &channels, tick_at_ms);
             over_budget.add(&channels.over_budget);
         }
         of_budgets(&mut families, &over_budget);
         Self::of_loops(&mut families, &numbers);
-        for routes in numbers.iter().filter_map(|(_, it)| it.routes.as_ref()) {
-            of_routes(&mut families, routes);
+        let routes = numbers.iter().filter_map(|(_, it)| it.routes);
+        if let Some(routes) = routes.reduce(RouteNumbers::with) {
+            of_routes(&mut families, &routes);
         }
         self.of_admission(&mut families, &numbers);
         families.add(

@@ -1,14 +1,14 @@
 //! The thread of a node for channels, which owns them while it has the lease.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use lagometer_units::Time;
 use rustix::io::Errno;
 
+use crate::core::Shard;
 use crate::nodes::{
-    BusEvent, ChannelsEvent, ChannelsNode, NodeBus, NodeTimes, Note, Replayed, Standing,
+    BusEvent, ChannelsEvent, ChannelsNode, NodeBus, NodeTimes, Note, Replayed, ShardShare, Standing,
 };
 
 use super::channel_worker::ChannelWorker;
@@ -32,7 +32,9 @@ pub(super) struct NodeLoop {
     /// Those of an owner that ends, to go on with.
     pub(super) replica: Option<ChannelWorker>,
     pub(super) config: Arc<Config>,
-    pub(super) bus: Box<dyn NodeBus>,
+    pub(super) shard: Shard,
+    pub(super) share: ShardShare,
+    pub(super) bus: Arc<dyn NodeBus>,
     pub(super) inbox: NodeInbox,
     pub(super) poller: Poller,
     pub(super) waker: Waker,
@@ -75,6 +77,9 @@ impl NodeLoop {
                 }
             }
             self.turn(now);
+            if ends_at.is_none() {
+                self.share.balance(now, &mut self.node);
+            }
             if ends_at.is_some_and(|at| at <= now || self.node.is_over()) {
                 return Ok(());
             }
@@ -127,16 +132,16 @@ impl NodeLoop {
             self.work(now);
         }
         while let Some((to, frame)) = self.node.poll_frame() {
-            self.bus.publish(to, frame);
+            self.bus.publish(self.shard.id, to, frame);
         }
         while let Some(task) = self.node.poll_task() {
-            self.bus.ask(task);
+            self.bus.ask(self.shard.id, task);
         }
         while let Some(note) = self.node.poll_note() {
-            write(&note);
+            write(self.shard, &note);
         }
         let is_ready = self.node.is_ready(now);
-        self.shared.joined.store(is_ready, Ordering::Relaxed);
+        self.shared.joined.set(self.shard.id.index(), is_ready);
     }
 
     /// Lets logins be decided.
@@ -153,7 +158,8 @@ impl NodeLoop {
         while let Some(event) = self.node.poll_event() {
             match event {
                 ChannelsEvent::Begin(_) | ChannelsEvent::End => {
-                    self.worker = ChannelWorker::new(&self.config, self.shared.clock, &self.waker);
+                    let clock = self.shared.clock;
+                    self.worker = ChannelWorker::new(&self.config, self.shard, clock, &self.waker);
                     self.replica = None;
                 }
                 ChannelsEvent::Message(side, message) => {
@@ -203,12 +209,12 @@ impl NodeLoop {
 
     fn read_back(&mut self, now: Time, bytes: &[u8]) {
         let clock = self.shared.clock;
-        let read = ChannelWorker::restore(&self.config, clock, &self.waker, bytes);
+        let read = ChannelWorker::restore(&self.config, self.shard, clock, &self.waker, bytes);
         self.node.on_replica(now, read.is_ok());
         self.replica = match read {
             Ok(replica) => Some(replica),
             Err(error) => {
-                write(&Note::ReplicaRefused(error.to_string()));
+                write(self.shard, &Note::ReplicaRefused(error.to_string()));
                 None
             }
         };
@@ -237,9 +243,10 @@ impl NodeLoop {
                     Standing::StandsBy => None,
                     Standing::Owns(epoch) | Standing::Rests(epoch) => Some(epoch),
                 },
-                owns: matches!(standing, Standing::Owns(_)),
-                standbys: self.node.standbys(now) as u64,
-                is_followed: self.node.is_followed(),
+                shards: 1,
+                owned: u64::from(matches!(standing, Standing::Owns(_))),
+                standbys: (standing != Standing::StandsBy).then(|| self.node.standbys(now) as u64),
+                followed: u64::from(self.node.is_followed()),
                 resyncs: self.node.resyncs(),
             }),
             ..Numbers::default()

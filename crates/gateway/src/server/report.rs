@@ -47,14 +47,39 @@ pub(super) struct RouteNumbers {
     pub(super) counters: RouteCounters,
     /// The epoch of the channels; none where none is known.
     pub(super) epoch: Option<u64>,
-    /// It owns the channels.
-    pub(super) owns: bool,
-    /// Nodes that stand by for the channels that it owns.
-    pub(super) standbys: u64,
-    /// One of them has all that this node has, and goes on should it die.
-    pub(super) is_followed: bool,
+    /// Shards of the channels, of all of which it knows.
+    pub(super) shards: u64,
+    /// Shards of the channels that it owns.
+    pub(super) owned: u64,
+    /// Nodes that stand by for what it owns: the fewest of any shard.
+    pub(super) standbys: Option<u64>,
+    /// Shards that another node has all of, and goes on with should this one die.
+    pub(super) followed: u64,
     /// How often one that followed had something else.
     pub(super) resyncs: u64,
+}
+
+impl RouteNumbers {
+    /// What two threads of a node know together: an edge has one, a node for channels one
+    /// for each shard.
+    pub(super) fn with(self, other: Self) -> Self {
+        let mut counters = self.counters;
+        counters.add(other.counters);
+        Self {
+            open: self.open + other.open,
+            lost: self.lost + other.lost,
+            counters,
+            epoch: self.epoch.max(other.epoch),
+            shards: self.shards + other.shards,
+            owned: self.owned + other.owned,
+            standbys: match (self.standbys, other.standbys) {
+                (Some(one), Some(another)) => Some(one.min(another)),
+                (one, another) => one.or(another),
+            },
+            followed: self.followed + other.followed,
+            resyncs: self.resyncs + other.resyncs,
+        }
+    }
 }
 
 /// Where a loop leaves its numbers.

@@ -1,7 +1,7 @@
 //! What all loops know of each other.
 
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use lagometer_units::Time;
@@ -28,8 +28,8 @@ pub(super) struct Shared {
     pub(super) recordings_left_out: LeftOut,
     /// A server has owned GLOBAL: clients may come.
     pub(super) owned: AtomicBool,
-    /// Of a node among several: it has its part. Always, where one process is all.
-    pub(super) joined: AtomicBool,
+    /// Of a node among several: it has its part.
+    pub(super) joined: Joined,
     /// The gateway is about to end.
     pub(super) draining: AtomicBool,
     /// Clients connected to any loop.
@@ -38,6 +38,29 @@ pub(super) struct Shared {
     pub(super) loads: Vec<AtomicUsize>,
     /// The way to each connection loop, once they are there.
     pub(super) loops: OnceLock<Vec<Arc<Commands>>>,
+}
+
+/// Which threads of a node have their part of the gateway.
+#[derive(Debug, Default)]
+pub(super) struct Joined(Vec<AtomicBool>);
+
+impl Joined {
+    /// None of so many has. Where one process is all, none need any.
+    pub(super) fn none_of(threads: usize) -> Self {
+        Self((0..threads).map(|_| AtomicBool::new(false)).collect())
+    }
+
+    /// A thread has its part, or has it no longer.
+    pub(super) fn set(&self, thread: usize, is_joined: bool) {
+        if let Some(joined) = self.0.get(thread) {
+            joined.store(is_joined, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether all have.
+    pub(super) fn is_all(&self) -> bool {
+        self.0.iter().all(|joined| joined.load(Ordering::Relaxed))
+    }
 }
 
 impl Shared {
@@ -50,7 +73,7 @@ impl Shared {
             kcp: Arc::default(),
             recordings_left_out: LeftOut::default(),
             owned: AtomicBool::new(false),
-            joined: AtomicBool::new(false),
+            joined: Joined::default(),
             draining: AtomicBool::new(false),
             clients: AtomicUsize::new(0),
             loads: (0..loops).map(|_| AtomicUsize::new(0)).collect(),

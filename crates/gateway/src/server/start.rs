@@ -5,7 +5,6 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::thread::JoinHandle;
 
 use rustix::io::Errno;
@@ -24,7 +23,7 @@ use super::poller::{Poller, Waker, waker};
 use super::recordings::{self, RecordingWriter, WriterThread};
 use super::report::Report;
 use super::role::{self, Middle, Role};
-use super::shared::Shared;
+use super::shared::{Joined, Shared};
 use super::{Handle, Server, ServerError, stream_transport, threads, web};
 
 /// What becomes of a loop that runs.
@@ -45,28 +44,29 @@ pub(super) fn start(config: Config, role: Role) -> Result<Server, ServerError> {
     let admission = AdmissionControl::new(config.limits.clone(), connections_at_most);
     let shared = Arc::new(Shared {
         recordings_left_out: left_out.unwrap_or_default(),
-        joined: AtomicBool::new(matches!(role, Role::All)),
+        joined: Joined::none_of(role.middles()),
         ..Shared::new(admission, loops)
     });
     let config = Arc::new(config);
     let ends = (0..loops)
         .map(|_| Ends::new())
         .collect::<Result<Vec<_>, _>>()?;
-    let _ = shared.loops.set(commands_of(&ends, None));
+    let _ = shared.loops.set(commands_of(&ends, &[]));
     let (adapters, middle) = role::middle(role, &config, &shared, &ends)?;
-    let commands = commands_of(&ends, middle.as_ref());
-    let reports = reports_of(&ends, middle.as_ref());
+    let commands = commands_of(&ends, &middle);
+    let reports = reports_of(&ends, &middle);
 
-    let places = places(&config, loops + usize::from(middle.is_some()));
+    let places = places(&config, loops + middle.len());
     let common = Common {
         shared: &shared,
         config: &config,
         recordings: recordings.as_ref(),
     };
     let connection_loops = start_connections(&common, ends, adapters, listeners, &places)?;
+    let middle = middle.into_iter().zip(loops..);
     let middle = middle
-        .map(|middle| start_middle(middle, places.get(loops).copied()))
-        .transpose()?;
+        .map(|(middle, place)| start_middle(middle, places.get(place).copied()))
+        .collect::<io::Result<Vec<_>>>()?;
     let metrics = Arc::new(Metrics::new(Arc::clone(&shared), reports));
     if let Some(web) = web {
         serve_web(web, &metrics, &shared)?;
@@ -116,19 +116,20 @@ impl Ends {
 }
 
 /// The way to each loop's commands, that of the channels' last.
-fn commands_of(ends: &[Ends], middle: Option<&Middle>) -> Vec<Arc<Commands>> {
+fn commands_of(ends: &[Ends], middle: &[Middle]) -> Vec<Arc<Commands>> {
     let of_connections = ends.iter().map(|ends| &ends.commands);
-    let of_middle = middle.map(Middle::commands);
+    let of_middle = middle.iter().map(Middle::commands);
     of_connections.chain(of_middle).map(Arc::clone).collect()
 }
 
 /// What each loop reports, under its thread's name.
-fn reports_of(ends: &[Ends], middle: Option<&Middle>) -> Vec<(String, Arc<Report>)> {
+fn reports_of(ends: &[Ends], middle: &[Middle]) -> Vec<(String, Arc<Report>)> {
     let of_connections = ends
         .iter()
         .enumerate()
         .map(|(number, ends)| (connections_name(number), Arc::clone(&ends.report)));
-    let of_middle = middle.map(|middle| (middle.name().into(), Arc::clone(middle.report())));
+    let of_middle = middle.iter();
+    let of_middle = of_middle.map(|middle| (middle.name(), Arc::clone(middle.report())));
     of_connections.chain(of_middle).collect()
 }
 
@@ -280,7 +281,7 @@ fn start_connections(
 
 /// Starts the thread of the channels, or of what joins them.
 fn start_middle(middle: Middle, place: Option<usize>) -> io::Result<LoopThread> {
-    spawn(middle.name().into(), place, move || middle.run())
+    spawn(middle.name(), place, move || middle.run())
 }
 
 /// Answers whoever asks for metrics or health.

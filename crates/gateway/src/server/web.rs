@@ -20,7 +20,7 @@ pub(super) fn answer(path: &str, metrics: &Metrics, shared: &Shared) -> Answer {
         },
         "/healthz" => alive("alive\n"),
         "/readyz" if shared.draining.load(Ordering::Relaxed) => Answer::unavailable("draining\n"),
-        "/readyz" if !shared.joined.load(Ordering::Relaxed) => {
+        "/readyz" if !shared.joined.is_all() => {
             Answer::unavailable("not joined with the other nodes\n")
         }
         "/readyz" => alive("ready\n"),

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use bytes::Bytes;
+use lagometer_gateway::core::{ShardCount, ShardId};
 use lagometer_gateway::nodes::{Address, BusEvent, LeaseAnswer, LeaseRequest, LeaseTask, NodeId};
 
 use crate::random::Random;
@@ -31,9 +32,9 @@ pub(crate) struct Impairments {
 /// Something on its way.
 #[derive(Debug, PartialEq, Eq)]
 enum Going {
-    Event(NodeId, BusEvent),
+    Event(NodeId, ShardId, BusEvent),
     /// A task that arrives at the store.
-    Task(NodeId, LeaseTask),
+    Task(NodeId, ShardId, LeaseTask),
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -55,7 +56,14 @@ impl PartialOrd for Timed {
     }
 }
 
-/// The bus, and the store of the lease beside it.
+/// A lease's entry, and its revision.
+#[derive(Clone, Debug, Default)]
+struct Stored {
+    entry: Option<Bytes>,
+    revision: u64,
+}
+
+/// The bus, and the store of the leases beside it.
 pub(crate) struct Bus {
     random: Random,
     pub(crate) impairments: Impairments,
@@ -66,13 +74,14 @@ pub(crate) struct Bus {
     nodes: BTreeSet<NodeId>,
     /// When the last frame of a sender to an address comes: those behind it come later.
     last: BTreeMap<(NodeId, Address), u64>,
-    entry: Option<Bytes>,
-    revision: u64,
+    shards: ShardCount,
+    /// Of each shard's lease.
+    store: Vec<Stored>,
     pub(crate) frames_lost: u64,
 }
 
 impl Bus {
-    pub(crate) fn new(random: Random) -> Self {
+    pub(crate) fn new(random: Random, shards: ShardCount) -> Self {
         Self {
             random,
             impairments: Impairments::default(),
@@ -81,15 +90,15 @@ impl Bus {
             cut_off: BTreeMap::new(),
             nodes: BTreeSet::new(),
             last: BTreeMap::new(),
-            entry: None,
-            revision: 0,
+            store: vec![Stored::default(); usize::from(shards.get())],
+            shards,
             frames_lost: 0,
         }
     }
 
     pub(crate) fn add(&mut self, now: u64, node: NodeId) {
         self.nodes.insert(node);
-        self.put(now + MS, Going::Event(node, BusEvent::Up));
+        self.put_to_all(now + MS, node, &BusEvent::Up);
     }
 
     pub(crate) fn remove(&mut self, node: NodeId) {
@@ -99,21 +108,27 @@ impl Bus {
     /// Nothing comes from or to a node until then.
     pub(crate) fn cut(&mut self, now: u64, node: NodeId, until: u64) {
         self.cut_off.insert(node, until);
-        self.put(now, Going::Event(node, BusEvent::Down));
-        self.put(until, Going::Event(node, BusEvent::Up));
+        self.put_to_all(now, node, &BusEvent::Down);
+        self.put_to_all(until, node, &BusEvent::Up);
     }
 
-    /// The store forgets the entry, as one whose disk is lost.
-    pub(crate) fn forget_entry(&mut self) {
-        self.entry = None;
-        self.revision = 0;
+    /// The store forgets all entries, as one whose disk is lost.
+    pub(crate) fn forget_entries(&mut self) {
+        self.store.fill(Stored::default());
     }
 
     fn is_cut(&self, node: NodeId, now: u64) -> bool {
         self.cut_off.get(&node).is_some_and(|&until| now < until)
     }
 
-    pub(crate) fn publish(&mut self, now: u64, from: NodeId, to: Address, frame: &Bytes) {
+    pub(crate) fn publish(
+        &mut self,
+        now: u64,
+        from: NodeId,
+        shard: ShardId,
+        to: Address,
+        frame: &Bytes,
+    ) {
         if self.is_cut(from, now) {
             self.frames_lost += 1;
             return;
@@ -144,40 +159,43 @@ impl Bus {
                     } else {
                         0
                     };
-                self.put(at, Going::Event(node, BusEvent::Frame(frame.clone())));
+                self.put(
+                    at,
+                    Going::Event(node, shard, BusEvent::Frame(frame.clone())),
+                );
             }
         }
     }
 
-    pub(crate) fn ask(&mut self, now: u64, from: NodeId, task: LeaseTask) {
+    pub(crate) fn ask(&mut self, now: u64, from: NodeId, shard: ShardId, task: LeaseTask) {
         if self.is_cut(from, now) {
             let failed = LeaseAnswer::Failed("timed out".to_owned());
             let event = BusEvent::Lease(task.number, failed);
-            self.put(now + TASK_TIMEOUT, Going::Event(from, event));
+            self.put(now + TASK_TIMEOUT, Going::Event(from, shard, event));
             return;
         }
         let at = now + self.random.within(MS / 5, 20 * MS);
-        self.put(at, Going::Task(from, task));
+        self.put(at, Going::Task(from, shard, task));
     }
 
     pub(crate) fn next(&self) -> Option<u64> {
         self.on_way.peek().map(|Reverse(timed)| timed.at)
     }
 
-    /// The next event that has come by now, and for whom.
-    pub(crate) fn arrive(&mut self, now: u64) -> Option<(NodeId, BusEvent)> {
+    /// The next event that has come by now, and for whose shard.
+    pub(crate) fn arrive(&mut self, now: u64) -> Option<(NodeId, ShardId, BusEvent)> {
         while self.next().is_some_and(|at| at <= now) {
             let Reverse(timed) = self.on_way.pop()?;
             match timed.going {
-                Going::Task(node, task) => self.on_task(timed.at, node, task),
-                Going::Event(node, event) => {
+                Going::Task(node, shard, task) => self.on_task(timed.at, node, shard, task),
+                Going::Event(node, shard, event) => {
                     let is_frame = matches!(event, BusEvent::Frame(_));
                     if is_frame && self.is_cut(node, timed.at) {
                         self.frames_lost += 1;
                         continue;
                     }
                     if self.nodes.contains(&node) {
-                        return Some((node, event));
+                        return Some((node, shard, event));
                     }
                 }
             }
@@ -190,8 +208,8 @@ impl Bus {
         waiting < INBOX
     }
 
-    fn on_task(&mut self, at: u64, node: NodeId, task: LeaseTask) {
-        let answer = self.answer(task.request);
+    fn on_task(&mut self, at: u64, node: NodeId, shard: ShardId, task: LeaseTask) {
+        let answer = self.store[shard.index()].answer(task.request);
         let number = task.number;
         let lost = self.is_cut(node, at) || self.random.happens(self.impairments.lost);
         let (at, answer) = if lost {
@@ -201,9 +219,26 @@ impl Bus {
         } else {
             (at + self.random.within(MS / 5, 20 * MS), answer)
         };
-        self.put(at, Going::Event(node, BusEvent::Lease(number, answer)));
+        self.put(
+            at,
+            Going::Event(node, shard, BusEvent::Lease(number, answer)),
+        );
     }
 
+    fn put_to_all(&mut self, at: u64, node: NodeId, event: &BusEvent) {
+        for shard in self.shards.all() {
+            self.put(at, Going::Event(node, shard, event.clone()));
+        }
+    }
+
+    fn put(&mut self, at: u64, going: Going) {
+        self.number += 1;
+        let number = self.number;
+        self.on_way.push(Reverse(Timed { at, number, going }));
+    }
+}
+
+impl Stored {
     fn answer(&mut self, request: LeaseRequest) -> LeaseAnswer {
         let (value, is_fine) = match request {
             LeaseRequest::Read => {
@@ -221,11 +256,5 @@ impl Bus {
         self.entry = Some(value);
         self.revision += 1;
         LeaseAnswer::Written(self.revision)
-    }
-
-    fn put(&mut self, at: u64, going: Going) {
-        self.number += 1;
-        let number = self.number;
-        self.on_way.push(Reverse(Timed { at, number, going }));
     }
 }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
+use lagometer_gateway::core::{ShardCount, ShardId};
 use lagometer_gateway::nodes::{
     BusEvent, ChannelsEvent, ChannelsNode, LeaseRequest, NodeId, NodeTimes, Note, Standing,
 };
@@ -44,7 +45,7 @@ impl Pair {
     }
 
     fn with(written: Option<Vec<u8>>, can_read: bool, follows: bool) -> Self {
-        let mut bus = Bus::new(Random(3));
+        let mut bus = Bus::new(Random(3), ShardCount::ONE);
         for node in NODES {
             bus.add(0, node);
         }
@@ -80,7 +81,7 @@ impl Pair {
         while self.now < end {
             self.now += MS;
             let mut came: [VecDeque<BusEvent>; 2] = Default::default();
-            while let Some((node, event)) = self.bus.arrive(self.now) {
+            while let Some((node, _, event)) = self.bus.arrive(self.now) {
                 let index = NODES.iter().position(|id| *id == node).expect("a node");
                 came[index].push_back(event);
             }
@@ -129,11 +130,12 @@ impl Pair {
     fn send(&mut self, index: usize) {
         let node = &mut self.nodes[index];
         while let Some((to, frame)) = node.poll_frame() {
-            self.bus.publish(self.now, NODES[index], to, &frame);
+            self.bus
+                .publish(self.now, NODES[index], ShardId::HOME, to, &frame);
         }
         while let Some(task) = node.poll_task() {
             let takes = index == 1 && matches!(task.request, LeaseRequest::Update(..));
-            self.bus.ask(self.now, NODES[index], task);
+            self.bus.ask(self.now, NODES[index], ShardId::HOME, task);
             if takes && std::mem::take(&mut self.is_cut_at_take) {
                 self.bus.cut(self.now, NODES[1], self.now + 100 * MS);
             }

@@ -1,9 +1,12 @@
 //! What schedules come to, and whether all is as it should be.
 
-use lagometer_gateway::core::Peer;
+use std::collections::BTreeSet;
+
+use lagometer_gateway::core::{Peer, ShardId};
 use lagometer_gateway::nodes::Standing;
 
 use crate::faults;
+use crate::peers::ROOMS;
 use crate::simulation::{Part, QUIET, RECOVERY, Simulation};
 
 /// What a schedule came to.
@@ -11,6 +14,10 @@ use crate::simulation::{Part, QUIET, RECOVERY, Simulation};
 pub(crate) struct Outcome {
     pub(crate) updates: u64,
     pub(crate) takeovers: u64,
+    /// How often a node handed a shard over to another that had fewer.
+    pub(crate) yielded: u64,
+    /// … and kept it, for the other did not take it.
+    pub(crate) kept: u64,
     pub(crate) rests: u64,
     /// How often an owner was asked to end.
     pub(crate) planned_ends: u64,
@@ -41,6 +48,8 @@ impl Outcome {
     pub(crate) fn add(&mut self, other: &Self) {
         self.updates += other.updates;
         self.takeovers += other.takeovers;
+        self.yielded += other.yielded;
+        self.kept += other.kept;
         self.rests += other.rests;
         self.planned_ends += other.planned_ends;
         self.followed_deaths += other.followed_deaths;
@@ -64,26 +73,16 @@ impl Outcome {
 impl Simulation {
     /// What is not as it should be, if anything is not.
     pub(crate) fn what_is_wrong(&self) -> Option<String> {
-        let mut owners = Vec::new();
-        for slot in &self.slots {
-            if let Some(Part::Channels(channels)) = &slot.part
-                && let Standing::Owns(epoch) = channels.0.standing(self.local(slot))
-            {
-                owners.push((epoch, slot.id));
+        for shard in self.shards.all() {
+            if let Some(wrong) = self.what_is_wrong_with(shard) {
+                return Some(format!("{shard}: {wrong}"));
             }
-        }
-        let &[(epoch, owner)] = &owners[..] else {
-            return Some(format!("the channels have these owners: {owners:?}"));
-        };
-        if self.owners.get(&epoch) != Some(&owner) {
-            return Some(format!("epoch {epoch} was another node's"));
         }
         for slot in &self.slots {
             if let Some(Part::Edge(edge)) = &slot.part
-                && (!edge.0.is_joined() || edge.0.epoch() != Some(epoch))
+                && !edge.0.is_joined()
             {
-                let of = edge.0.epoch();
-                return Some(format!("edge {} is of epoch {of:?}, not {epoch}", slot.id));
+                return Some(format!("edge {} is not joined", slot.id));
             }
         }
         // A change is on its way for less than this.
@@ -94,15 +93,66 @@ impl Simulation {
             if !peer.in_game {
                 return Some(format!("peer {number} is not in the game"));
             }
-            if peer.kind == Peer::Client {
-                let seen = peer.seen.last().copied().unwrap_or(0);
-                let has_all = peer.seen.len() as u32 > seen;
-                if seen < wanted || peer.misses || !has_all {
-                    let of = peer.seen.len();
-                    return Some(format!("peer {number} saw {of} to {seen}, not {wanted}"));
+            // GLOBAL, and the rooms that the server knows.
+            let channels = [0].into_iter().chain(self.peers[0].rooms.keys().copied());
+            for channel in channels.filter(|_| peer.kind == Peer::Client) {
+                let view = peer.views.get(&channel);
+                let seen = view.and_then(|view| view.seen.last().copied());
+                let (of, seen) = (view.map_or(0, |view| view.seen.len()), seen.unwrap_or(0));
+                let misses = view.is_none_or(|view| view.misses);
+                if seen < wanted || misses || of as u32 <= seen {
+                    return Some(format!(
+                        "peer {number} saw {of} to {seen} of channel {channel}, not {wanted}"
+                    ));
                 }
             }
         }
+        if !self.is_balanced() {
+            return Some("the shards are not shared out".to_owned());
+        }
+        let rooms: BTreeSet<&String> = self.peers[0].rooms.values().collect();
+        (rooms.len() < ROOMS).then(|| format!("there are these rooms: {rooms:?}"))
+    }
+
+    /// Likewise, of who owns a shard, and which edges know.
+    fn what_is_wrong_with(&self, shard: ShardId) -> Option<String> {
+        let mut owners = Vec::new();
+        for slot in &self.slots {
+            if let Some(Part::Channels(channels)) = &slot.part
+                && let node = &channels.shards[shard.index()].node
+                && let Standing::Owns(epoch) = node.standing(self.local(slot))
+            {
+                owners.push((epoch, slot.id));
+            }
+        }
+        let &[(epoch, owner)] = &owners[..] else {
+            return Some(format!("the channels have these owners: {owners:?}"));
+        };
+        if self.owners.get(&(shard, epoch)) != Some(&owner) {
+            return Some(format!("epoch {epoch} was another node's"));
+        }
+        if shard != ShardId::HOME {
+            return None;
+        }
+        for slot in &self.slots {
+            if let Some(Part::Edge(edge)) = &slot.part
+                && edge.0.epoch() != Some(epoch)
+            {
+                let of = edge.0.epoch();
+                return Some(format!("edge {} is of epoch {of:?}, not {epoch}", slot.id));
+            }
+        }
         None
+    }
+
+    /// Whether the shards are shared out: no node that lives has two more than another.
+    fn is_balanced(&self) -> bool {
+        let loads = self.slots.iter().filter_map(|slot| match &slot.part {
+            Some(Part::Channels(channels)) => Some(channels.load.owned()),
+            _ => None,
+        });
+        let loads: Vec<u16> = loads.collect();
+        let (least, most) = (loads.iter().min(), loads.iter().max());
+        least.zip(most).is_none_or(|(least, most)| most - least < 2)
     }
 }

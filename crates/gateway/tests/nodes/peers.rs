@@ -1,13 +1,14 @@
 //! A game server and players, each with a connection to some edge, who connect again when
 //! they are hung up on.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lagometer_gateway::core::{ConnKey, ConnectionManager, Peer};
 use lagometer_protocol::any::type_url;
 use lagometer_protocol::messages::channeldpb::{
     AuthMessage, AuthResultMessage, ChannelDataUpdateMessage, ChannelSubscriptionOptions,
-    CreateChannelMessage, CreateChannelResultMessage, SubscribedToChannelMessage,
+    CreateChannelMessage, CreateChannelResultMessage, ListChannelMessage, ListChannelResultMessage,
+    RemoveChannelMessage, SubscribedToChannelMessage, SubscribedToChannelResultMessage,
 };
 use lagometer_protocol::messages::tpspb::{TestNpcState, TestRepChannelData};
 use lagometer_protocol::{FrameBuilder, FrameDecoder, FrameLimits, MessagePack, Packet};
@@ -18,6 +19,8 @@ use prost_types::Any;
 /// Types of messages, as the wire has them.
 const AUTH: u32 = 1;
 const CREATE: u32 = 3;
+const REMOVE: u32 = 4;
+const LIST: u32 = 5;
 const SUB: u32 = 6;
 const UPDATE: u32 = 8;
 
@@ -25,6 +28,23 @@ const TYPE: &str = "tpspb.TestRepChannelData";
 
 /// The entry that only a whole state has.
 const MARK: u32 = 0;
+
+/// The type of the channels that the server makes beside GLOBAL, and how many it makes.
+const ROOM: i32 = 2;
+pub(crate) const ROOMS: usize = 3;
+
+/// Peers look so often which channels there are.
+const LISTS_EVERY: u64 = 1_000 * crate::bus::MS;
+
+const GLOBAL: u32 = 0;
+
+/// What a player has seen of a channel, in this session.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct View {
+    pub(crate) seen: BTreeSet<u32>,
+    /// Something was left out, which a whole state is to make good.
+    pub(crate) misses: bool,
+}
 
 /// One of the game's ends.
 pub(crate) struct GamePeer {
@@ -35,10 +55,14 @@ pub(crate) struct GamePeer {
     id: Option<u32>,
     pub(crate) in_game: bool,
     decoder: FrameDecoder,
-    /// What it has seen, in this session.
-    pub(crate) seen: BTreeSet<u32>,
-    /// Something was left out, which a whole state is to make good.
-    pub(crate) misses: bool,
+    /// What it has seen, by channel.
+    pub(crate) views: BTreeMap<u32, View>,
+    /// The rooms that it knows of, by their names.
+    pub(crate) rooms: BTreeMap<u32, String>,
+    /// Those of them that it is subscribed to.
+    subscribed: BTreeSet<u32>,
+    /// When it looks for rooms next.
+    lists_at: u64,
     /// How often it was hung up on.
     pub(crate) hung_up: u64,
     /// How often something was left out.
@@ -60,8 +84,10 @@ impl GamePeer {
             id: None,
             in_game: false,
             decoder: FrameDecoder::new(FrameLimits::default()),
-            seen: BTreeSet::new(),
-            misses: false,
+            views: BTreeMap::new(),
+            rooms: BTreeMap::new(),
+            subscribed: BTreeSet::new(),
+            lists_at: 0,
             hung_up: 0,
             missed: 0,
             news_at: None,
@@ -90,7 +116,7 @@ impl GamePeer {
             player_identifier_token: self.name.clone(),
             login_token: "secret".to_owned(),
         };
-        self.say(AUTH, &login);
+        self.say(GLOBAL, AUTH, &login);
         side.receive(now, key, &std::mem::take(&mut self.out));
     }
 
@@ -113,18 +139,26 @@ impl GamePeer {
         while let Some(frame) = self.decoder.next(&mut rest).expect("frames") {
             let packet = frame.packet_bytes(1 << 20, &mut scratch).expect("a packet");
             let packet = Packet::new_checked(packet).expect("a packet");
-            let messages: Vec<(u32, Vec<u8>)> = packet
+            let messages: Vec<(u32, u32, Vec<u8>)> = packet
                 .messages()
-                .map(|message| (message.msg_type, message.body.to_vec()))
+                .map(|message| (message.channel_id, message.msg_type, message.body.to_vec()))
                 .collect();
-            for (of_type, body) in messages {
-                let seen = self.seen.last().copied();
-                self.on_message(of_type, &body, truth);
-                if self.seen.last().copied() > seen {
+            for (channel, of_type, body) in messages {
+                let seen = self.newest(GLOBAL);
+                self.on_message(channel, of_type, &body, truth);
+                if self.newest(GLOBAL) > seen {
                     let before = self.news_at.replace(world_now);
                     self.longest = self.longest.max(world_now - before.unwrap_or(world_now));
                 }
             }
+        }
+        if self.in_game && self.lists_at <= world_now {
+            self.lists_at = world_now + LISTS_EVERY;
+            let message = ListChannelMessage {
+                type_filter: ROOM,
+                ..ListChannelMessage::default()
+            };
+            self.say(GLOBAL, LIST, &message);
         }
         if self.out.is_empty() {
             return false;
@@ -133,7 +167,16 @@ impl GamePeer {
         true
     }
 
-    fn on_message(&mut self, of_type: u32, body: &[u8], truth: u32) {
+    fn newest(&self, channel: u32) -> Option<u32> {
+        self.views.get(&channel)?.seen.last().copied()
+    }
+
+    /// When it has something to say next, if nothing comes.
+    pub(crate) fn next(&self) -> Option<u64> {
+        (self.at.is_some() && self.in_game).then_some(self.lists_at)
+    }
+
+    fn on_message(&mut self, channel: u32, of_type: u32, body: &[u8], truth: u32) {
         match of_type {
             // A server is notified of each player's login, too.
             AUTH if self.id.is_none() => {
@@ -147,56 +190,124 @@ impl GamePeer {
                             conn_id: result.conn_id,
                             sub_options: Some(options()),
                         };
-                        self.say(SUB, &message);
+                        self.say(GLOBAL, SUB, &message);
                     }
                 }
             }
             CREATE if self.kind == Peer::Server && !self.in_game => {
                 let result = CreateChannelResultMessage::decode(body).expect("a result");
+                if result.channel_id != GLOBAL {
+                    return;
+                }
                 self.in_game = Some(result.owner_conn_id) == self.id;
                 if self.in_game {
                     // Where the channel has outlived its owner, the data in the request
                     // was passed over.
-                    self.say_update(data(0..=truth));
+                    self.say_update(GLOBAL, data(0..=truth));
                 }
+            }
+            LIST => self.on_list(body, truth),
+            SUB if channel != GLOBAL => {
+                let result = SubscribedToChannelResultMessage::decode(body).expect("a result");
+                if Some(result.conn_id) == self.id {
+                    self.subscribed.insert(channel);
+                }
+            }
+            // As with its owner. The next has the same number.
+            REMOVE => {
+                let removed = RemoveChannelMessage::decode(body).expect("a channel");
+                self.rooms.remove(&removed.channel_id);
+                self.subscribed.remove(&removed.channel_id);
+                self.views.remove(&removed.channel_id);
             }
             UPDATE if self.kind == Peer::Client => {
                 let update = ChannelDataUpdateMessage::decode(body).expect("an update");
                 let data = update.data.expect("data");
                 let data = TestRepChannelData::decode(&*data.value).expect("data of the type");
                 let keys: BTreeSet<u32> = data.test_npc_states.keys().copied().collect();
-                self.on_data(&keys);
+                self.on_data(channel, &keys);
             }
             _ => {}
         }
     }
 
+    /// A player subscribes to rooms that are new to it. The server makes those that are not
+    /// there, and takes up those that another connection of its own has made.
+    fn on_list(&mut self, body: &[u8], truth: u32) {
+        let result = ListChannelResultMessage::decode(body).expect("a list");
+        let ids: Vec<u32> = result.channels.iter().map(|it| it.channel_id).collect();
+        if !ids.is_sorted_by(|one, other| one < other) {
+            self.wrong = Some(format!("{} got a list out of order: {ids:?}", self.name));
+        }
+        for channel in result.channels {
+            let id = channel.channel_id;
+            if channel.channel_type != ROOM {
+                continue;
+            }
+            // Another may have got the number before the last request for it came.
+            let is_new = self.rooms.insert(id, channel.metadata).is_none();
+            if !is_new && self.subscribed.contains(&id) {
+                continue;
+            }
+            let mut options = options();
+            if self.kind == Peer::Server {
+                options.data_access = Some(2);
+                options.skip_self_update_fan_out = Some(true);
+            }
+            let message = SubscribedToChannelMessage {
+                conn_id: self.id.unwrap_or_default(),
+                sub_options: Some(options),
+            };
+            self.say(id, SUB, &message);
+            if self.kind == Peer::Server {
+                self.say_update(id, data(0..=truth));
+            }
+        }
+        for number in 0..ROOMS {
+            let name = format!("room {number}");
+            let is_there = self.rooms.values().any(|room| *room == name);
+            if self.kind == Peer::Server && !is_there {
+                let message = CreateChannelMessage {
+                    channel_type: ROOM,
+                    metadata: name,
+                    data: Some(data(0..=truth)),
+                    ..CreateChannelMessage::default()
+                };
+                self.say(GLOBAL, CREATE, &message);
+            }
+        }
+    }
+
     /// A window goes on where the last one ended, unless something was left out, which a
     /// whole state makes good.
-    fn on_data(&mut self, keys: &BTreeSet<u32>) {
+    fn on_data(&mut self, channel: u32, keys: &BTreeSet<u32>) {
         let is_whole = keys.contains(&MARK);
         let (Some(&first), Some(&last)) = (keys.first(), keys.last()) else {
             return;
         };
-        if keys.len() as u32 != last - first + 1 {
-            self.wrong = Some(format!("{} got a window with holes: {keys:?}", self.name));
-        }
-        if is_whole {
+        let view = self.views.entry(channel).or_default();
+        let wrong = if keys.len() as u32 != last - first + 1 {
+            Some("got a window with holes")
+        } else if is_whole {
             // What it has, the whole state has too: nothing is ever taken back.
-            if self.seen.last().is_some_and(|&seen| seen > last) {
-                self.wrong = Some(format!("{} saw the past: {last}", self.name));
-            }
-            self.misses = false;
-        } else if let Some(&seen) = self.seen.last() {
-            if first <= seen {
-                self.wrong = Some(format!("{} saw {first} again, after {seen}", self.name));
-            }
+            let is_past = view.seen.last().is_some_and(|&seen| seen > last);
+            view.misses = false;
+            is_past.then_some("saw the past")
+        } else if let Some(&seen) = view.seen.last() {
             self.missed += u64::from(first > seen + 1);
-            self.misses |= first > seen + 1;
+            view.misses |= first > seen + 1;
+            (first <= seen).then_some("saw something again")
         } else {
-            self.misses = true;
+            view.misses = true;
+            None
+        };
+        if let Some(wrong) = wrong {
+            let (name, seen) = (&self.name, view.seen.last());
+            self.wrong = Some(format!(
+                "{name} {wrong} in channel {channel}: {keys:?} after {seen:?}"
+            ));
         }
-        self.seen.extend(keys);
+        view.seen.extend(keys);
     }
 
     /// A server's: asks for GLOBAL.
@@ -210,7 +321,7 @@ impl GamePeer {
             }),
             ..CreateChannelMessage::default()
         };
-        self.say(CREATE, &message);
+        self.say(GLOBAL, CREATE, &message);
     }
 
     /// A server's: one more entry; or it asks for GLOBAL again, which its own connection of
@@ -221,24 +332,28 @@ impl GamePeer {
         };
         if self.in_game {
             *truth += 1;
-            self.say_update(data(*truth..=*truth));
+            let rooms: Vec<u32> = self.rooms.keys().copied().collect();
+            for channel in [GLOBAL].into_iter().chain(rooms) {
+                self.say_update(channel, data(*truth..=*truth));
+            }
         } else if self.id.is_some() {
             self.ask_for_global(*truth);
         }
         side.receive(now, key, &std::mem::take(&mut self.out));
     }
 
-    fn say_update(&mut self, data: Any) {
+    fn say_update(&mut self, channel: u32, data: Any) {
         let message = ChannelDataUpdateMessage {
             data: Some(data),
             context_conn_id: 0,
         };
-        self.say(UPDATE, &message);
+        self.say(channel, UPDATE, &message);
     }
 
-    fn say(&mut self, msg_type: u32, body: &impl Message) {
+    fn say(&mut self, channel_id: u32, msg_type: u32, body: &impl Message) {
         let body = body.encode_to_vec();
         let message = MessagePack {
+            channel_id,
             msg_type,
             body: &body,
             ..MessagePack::default()

@@ -1,12 +1,15 @@
 //! Nodes, peers and the bus in one virtual time, and what must hold.
 
 mod ends;
+mod next;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use lagometer_gateway::core::{ChannelManager, ConnectionManager, ConnectionSettings, Fsm, Peer};
+use lagometer_gateway::core::{
+    ChannelSettings, ConnectionManager, ConnectionSettings, Fsm, Peer, ShardCount, ShardId,
+};
 use lagometer_gateway::nodes::{
-    BusEvent, ChannelsNode, EdgeNode, NodeId, NodeTimes, Note, Standing,
+    BusEvent, ChannelsNode, NodeId, NodeTimes, Note, ShardMap, ShardedEdge,
 };
 use lagometer_units::Time;
 
@@ -15,7 +18,7 @@ use crate::faults::{self, Fault};
 use crate::outcome::Outcome;
 use crate::peers::{self, GamePeer};
 use crate::random::Random;
-use crate::turns::{Managers, turn_channels, turn_edge};
+use crate::turns::{ChannelsPart, turn_channels, turn_edge};
 
 /// After the last fault everything is right within this: a lease, a route's timeout, and
 /// the time to connect again.
@@ -31,8 +34,8 @@ const UPDATE_EVERY: u64 = 200 * MS;
 const CONNECT_AFTER: u64 = 200 * MS;
 
 pub(crate) enum Part {
-    Edge(Box<(EdgeNode, Vec<ConnectionManager>)>),
-    Channels(Box<(ChannelsNode, Managers)>),
+    Edge(Box<(ShardedEdge, Vec<ConnectionManager>)>),
+    Channels(Box<ChannelsPart>),
 }
 
 /// A place that a node may have: who is there now.
@@ -42,7 +45,9 @@ pub(crate) struct NodeSlot {
     /// How far its clock is ahead of the world's.
     ahead: u64,
     paused_until: u64,
-    inbox: VecDeque<BusEvent>,
+    /// When it has something to do if nothing comes, as it found after its last turn.
+    due: u64,
+    inbox: VecDeque<(ShardId, BusEvent)>,
     starts_at: Option<u64>,
     /// It ends: until when it is let, and when another is started in its place.
     ending: Option<(u64, u64)>,
@@ -57,15 +62,16 @@ pub(crate) struct Simulation {
     bus: Bus,
     pub(crate) slots: Vec<NodeSlot>,
     edges: usize,
+    pub(crate) shards: ShardCount,
     pub(crate) peers: Vec<GamePeer>,
     connects_at: Vec<u64>,
     schedule: VecDeque<(u64, Fault)>,
     pub(crate) truth: u32,
     update_at: u64,
-    /// The last owner that died was followed, and nobody has gone on with its channels yet.
-    pub(crate) died_followed: bool,
-    /// Who owned the channels in which epoch, as its own node said.
-    pub(crate) owners: BTreeMap<u64, NodeId>,
+    /// Shards whose last owner died and was followed, and nobody has gone on with them yet.
+    pub(crate) died_followed: BTreeSet<ShardId>,
+    /// Who owned which shard in which epoch, as its own node said.
+    pub(crate) owners: BTreeMap<(ShardId, u64), NodeId>,
     nodes: u64,
     says: bool,
     outcome: Outcome,
@@ -114,6 +120,7 @@ impl Simulation {
             part: None,
             ahead: random.within(0, 1000) * MS,
             paused_until: 0,
+            due: 0,
             inbox: VecDeque::new(),
             starts_at: Some(0),
             ending: None,
@@ -121,19 +128,21 @@ impl Simulation {
         let slots: Vec<NodeSlot> = slots.collect();
         let mut peers = vec![GamePeer::new(Peer::Server, "server".to_owned())];
         let players = random.within(1, 6);
+        let shards = ShardCount::new(random.within(1, 5) as u16).expect("a count");
         peers.extend((0..players).map(|n| GamePeer::new(Peer::Client, format!("player {n}"))));
         Self {
             now: 0,
-            bus: Bus::new(Random(random.next())),
+            bus: Bus::new(Random(random.next()), shards),
             random,
             slots,
             edges,
+            shards,
             connects_at: vec![100 * MS; peers.len()],
             peers,
             schedule: schedule.into(),
             truth: 0,
             update_at: 0,
-            died_followed: false,
+            died_followed: BTreeSet::new(),
             owners: BTreeMap::new(),
             nodes: 0,
             says,
@@ -152,19 +161,21 @@ impl Simulation {
                 self.go_wrong(fault);
             }
             self.start_nodes();
-            while let Some((node, event)) = self.bus.arrive(self.now) {
+            while let Some((node, shard, event)) = self.bus.arrive(self.now) {
                 let slot = self.slots.iter_mut().find(|slot| slot.id == node);
                 if let Some(slot) = slot
-                    && Bus::has_room(slot.inbox.len())
+                    && Bus::has_room(slot.inbox.iter().filter(|(of, _)| *of == shard).count())
                 {
-                    slot.inbox.push_back(event);
+                    slot.inbox.push_back((shard, event));
                 }
             }
             for index in 0..self.slots.len() {
-                self.turn(index);
+                if self.slots[index].wakes_at(self.now) <= self.now {
+                    self.turn(index);
+                }
             }
             if self.turn_peers(quiet_from) {
-                for index in 0..self.slots.len() {
+                for index in 0..self.edges {
                     self.turn(index);
                 }
             }
@@ -192,10 +203,14 @@ impl Simulation {
         );
         self.outcome.recovered_ms = recovered / MS;
         for slot in &self.slots {
-            if let Some(Part::Channels(channels)) = &slot.part
-                && let Some(manager) = &channels.1.own
-            {
-                manager.check_invariants().expect("sound channels");
+            if let Some(Part::Channels(channels)) = &slot.part {
+                for manager in channels
+                    .shards
+                    .iter()
+                    .filter_map(|it| it.managers.own.as_ref())
+                {
+                    manager.check_invariants().expect("sound channels");
+                }
             }
         }
         self.sum_up()
@@ -216,67 +231,22 @@ impl Simulation {
     }
 
     fn count(outcome: &mut Outcome, part: Option<Part>) {
-        let (counters, lost) = match part {
+        let all = match part {
             None => return,
-            Some(Part::Edge(edge)) => edge.0.counters(),
+            Some(Part::Edge(edge)) => vec![edge.0.counters()],
             Some(Part::Channels(channels)) => {
-                outcome.resyncs += channels.0.resyncs();
-                channels.0.counters()
+                outcome.yielded += channels.yielded;
+                let nodes = channels.shards.iter().map(|shard| &shard.node);
+                outcome.resyncs += nodes.clone().map(ChannelsNode::resyncs).sum::<u64>();
+                nodes.map(ChannelsNode::counters).collect()
             }
         };
-        outcome.routes_lost += lost;
-        outcome.resent += counters.resent;
-        outcome.gaps += counters.gaps;
-        outcome.windows_left_out += counters.windows_left_out;
-    }
-
-    /// When something happens next.
-    fn next(&self) -> u64 {
-        let mut next = [
-            self.bus.next(),
-            self.schedule.front().map(|(at, _)| *at),
-            (self.now < faults::UNTIL + RECOVERY).then_some(self.update_at),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
-        .unwrap_or(u64::MAX);
-        for slot in &self.slots {
-            next = next.min(slot.starts_at.unwrap_or(u64::MAX));
-            next = next.min(slot.ending.map_or(u64::MAX, |(until, _)| until));
-            let local = self.local(slot);
-            let due = match &slot.part {
-                None => continue,
-                Some(Part::Edge(edge)) => {
-                    let sides = edge.1.iter().filter_map(ConnectionManager::next_deadline);
-                    [edge.0.next_deadline(local), sides.min()]
-                }
-                Some(Part::Channels(channels)) => {
-                    let (node, managers) = &**channels;
-                    let owns = matches!(node.standing(local), Standing::Owns(_));
-                    let manager = managers.own.as_ref().filter(|_| owns);
-                    let due = manager.and_then(ChannelManager::next_deadline);
-                    [
-                        node.next_deadline(local),
-                        due.map(|due| node.node_time(due)),
-                    ]
-                }
-            };
-            if let Some(due) = due.into_iter().flatten().min() {
-                let due = due.as_nanos().saturating_sub(slot.ahead);
-                next = next.min(due.max(slot.paused_until));
-            }
-            if !slot.inbox.is_empty() {
-                next = next.min(slot.paused_until.max(self.now));
-            }
+        for (counters, lost) in all {
+            outcome.routes_lost += lost;
+            outcome.resent += counters.resent;
+            outcome.gaps += counters.gaps;
+            outcome.windows_left_out += counters.windows_left_out;
         }
-        for (peer, &at) in self.peers.iter().zip(&self.connects_at) {
-            if peer.at.is_none() {
-                next = next.min(at);
-            }
-        }
-        // Time passes, whatever somebody wants at once.
-        next.max(self.now + MS / 10)
     }
 
     pub(crate) fn local(&self, slot: &NodeSlot) -> Time {
@@ -293,6 +263,7 @@ impl Simulation {
             self.nodes += 1;
             slot.id = NodeId(1000 + self.nodes);
             slot.inbox.clear();
+            slot.due = self.now;
             let local = Time::from_nanos(self.now + slot.ahead);
             let times = NodeTimes::default();
             slot.part = Some(if index < self.edges {
@@ -300,12 +271,15 @@ impl Simulation {
                     client_fsm: Fsm::authoritative_client(),
                     ..ConnectionSettings::default()
                 };
-                let edge = EdgeNode::new(local, slot.id, LOOPS, times);
+                let map = ShardMap {
+                    count: self.shards,
+                    spatial_channels_from: ChannelSettings::default().spatial_channels_from,
+                };
+                let edge = ShardedEdge::new(local, slot.id, LOOPS, times, map);
                 let side = || ConnectionManager::new(settings.clone());
                 Part::Edge(Box::new((edge, (0..LOOPS).map(|_| side()).collect())))
             } else {
-                let node = ChannelsNode::new(local, slot.id, times);
-                Part::Channels(Box::new((node, Managers::default())))
+                Part::Channels(Box::new(ChannelsPart::new(local, slot.id, self.shards)))
             });
             self.bus.add(self.now, slot.id);
         }
@@ -319,9 +293,9 @@ impl Simulation {
             Fault::Kill { node, back_after } => self.kill(node, back_after),
             Fault::End { node, back_after } => self.end(node, back_after),
             Fault::EndOwner { back_after } => {
-                let owner = self.slots.iter().position(|slot| self.is_owner(slot));
+                let owner = self.slots.iter().position(|slot| self.owned_by(slot) > 0);
                 if let Some(node) = owner {
-                    self.outcome.planned_ends += 1;
+                    self.outcome.planned_ends += self.owned_by(&self.slots[node]);
                     self.end(node, back_after);
                 }
             }
@@ -347,9 +321,12 @@ impl Simulation {
             Fault::Pause { node, lasting } => {
                 self.slots[node].paused_until = self.now + lasting;
             }
-            Fault::Leap { node, by } => self.slots[node].ahead += by,
+            Fault::Leap { node, by } => {
+                self.slots[node].ahead += by;
+                self.slots[node].due = self.now;
+            }
             Fault::Impairments(number) => self.bus.impairments = faults::impairments(number),
-            Fault::LoseEntry => self.bus.forget_entry(),
+            Fault::LoseEntry => self.bus.forget_entries(),
         }
     }
 
@@ -375,12 +352,12 @@ impl Simulation {
                 }
             }
             Some(Part::Channels(channels)) => {
-                let (node, managers) = &mut **channels;
-                turn_channels(local, events, node, managers);
+                turn_channels(local, events, channels, slot.ending.is_some());
             }
         }
         let id = self.slots[index].id;
         self.send(index, id);
+        self.slots[index].due = self.due(&self.slots[index]);
     }
 
     /// Sends what a node has, and takes its notes.
@@ -393,30 +370,40 @@ impl Simulation {
                 notes.extend(std::iter::from_fn(|| edge.0.poll_note()));
             }
             Some(Part::Channels(channels)) => {
-                let node = &mut channels.0;
-                frames.extend(std::iter::from_fn(|| node.poll_frame()));
-                tasks.extend(std::iter::from_fn(|| node.poll_task()));
-                notes.extend(std::iter::from_fn(|| node.poll_note()));
+                for (shard, part) in self.shards.all().zip(&mut channels.shards) {
+                    let node = &mut part.node;
+                    while let Some((to, frame)) = node.poll_frame() {
+                        frames.push((shard, to, frame));
+                    }
+                    while let Some(task) = node.poll_task() {
+                        tasks.push((shard, task));
+                    }
+                    while let Some(note) = node.poll_note() {
+                        notes.push((shard, note));
+                    }
+                }
             }
         }
-        for (to, frame) in frames {
-            self.bus.publish(self.now, id, to, &frame);
+        for (shard, to, frame) in frames {
+            self.bus.publish(self.now, id, shard, to, &frame);
         }
-        for task in tasks {
-            self.bus.ask(self.now, id, task);
+        for (shard, task) in tasks {
+            self.bus.ask(self.now, id, shard, task);
         }
-        for note in notes {
+        for (shard, note) in notes {
             if self.says {
-                eprintln!("{:>6} ms: {id} (place {index}): {note}", self.now / MS);
+                let at = self.now / MS;
+                eprintln!("{at:>6} ms: {id} (place {index}), {shard}: {note}");
             }
             match note {
                 Note::Owner(epoch) => {
-                    self.owners.insert(epoch, id);
+                    self.owners.insert((shard, epoch), id);
                 }
                 Note::Resting => self.outcome.rests += 1,
+                Note::NotYielded(_) => self.outcome.kept += 1,
                 Note::Resumed(_) => {
                     self.outcome.resumed += 1;
-                    let went_on = std::mem::take(&mut self.died_followed);
+                    let went_on = self.died_followed.remove(&shard);
                     self.outcome.followed_resumed += u64::from(went_on);
                 }
                 _ => {}

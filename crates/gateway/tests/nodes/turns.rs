@@ -1,12 +1,15 @@
 //! What a node does in one turn, as the server's loops do it.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use lagometer_gateway::core::{
-    AuthPolicy, AuthVerdict, ChannelManager, ChannelSettings, ConnectionManager,
+    AuthPolicy, AuthVerdict, ChannelManager, ChannelSettings, ConnectionManager, Shard, ShardCount,
+    ShardId,
 };
 use lagometer_gateway::nodes::{
-    BusEvent, ChannelsEvent, ChannelsNode, Delivery, EdgeNode, Replayed, Standing,
+    BusEvent, ChannelsEvent, ChannelsNode, Delivery, NodeId, NodeTimes, Replayed, ShardLoad,
+    ShardShare, ShardedEdge, Standing,
 };
 use lagometer_units::Time;
 
@@ -19,16 +22,48 @@ pub(crate) struct Managers {
     pub(crate) replica: Option<ChannelManager>,
 }
 
+/// A shard's part of a node for channels.
+pub(crate) struct ShardPart {
+    shard: Shard,
+    pub(crate) node: ChannelsNode,
+    pub(crate) managers: Managers,
+    share: ShardShare,
+}
+
+/// A node for channels.
+pub(crate) struct ChannelsPart {
+    pub(crate) load: Arc<ShardLoad>,
+    pub(crate) shards: Vec<ShardPart>,
+    pub(crate) yielded: u64,
+}
+
+impl ChannelsPart {
+    pub(crate) fn new(now: Time, id: NodeId, count: ShardCount) -> Self {
+        let load = Arc::new(ShardLoad::default());
+        let shards = count.all().map(|shard| ShardPart {
+            shard: Shard { id: shard, count },
+            node: ChannelsNode::new(now, id, NodeTimes::default()),
+            managers: Managers::default(),
+            share: ShardShare::new(Arc::clone(&load)),
+        });
+        Self {
+            shards: shards.collect(),
+            load,
+            yielded: 0,
+        }
+    }
+}
+
 pub(crate) fn turn_edge(
     now: Time,
-    events: VecDeque<BusEvent>,
-    node: &mut EdgeNode,
+    events: VecDeque<(ShardId, BusEvent)>,
+    node: &mut ShardedEdge,
     sides: &mut [ConnectionManager],
 ) {
-    for event in events {
+    for (shard, event) in events {
         match event {
-            BusEvent::Frame(frame) => node.on_frame(now, frame),
-            BusEvent::Up => node.on_up(now),
+            BusEvent::Frame(frame) => node.on_frame(now, shard, frame),
+            BusEvent::Up if shard == ShardId::HOME => node.on_up(now),
             _ => {}
         }
     }
@@ -52,7 +87,7 @@ pub(crate) fn turn_edge(
         for (number, side) in (0..).zip(sides.iter_mut()) {
             while let Some(message) = side.poll_bus() {
                 moved = true;
-                node.send(now, number, &message);
+                node.send(now, number, message);
             }
         }
         if !moved {
@@ -67,43 +102,73 @@ pub(crate) fn turn_edge(
 
 pub(crate) fn turn_channels(
     now: Time,
-    events: VecDeque<BusEvent>,
-    node: &mut ChannelsNode,
-    managers: &mut Managers,
+    events: VecDeque<(ShardId, BusEvent)>,
+    part: &mut ChannelsPart,
+    ends: bool,
 ) {
-    for event in events {
+    for (shard, event) in events {
+        let part = &mut part.shards[shard.index()];
         match event {
-            BusEvent::Frame(frame) => node.on_frame(now, frame),
-            BusEvent::Up => node.on_up(),
-            BusEvent::Lease(number, answer) => node.on_lease(now, number, answer),
+            BusEvent::Frame(frame) => part.node.on_frame(now, frame),
+            BusEvent::Up => part.node.on_up(),
+            BusEvent::Lease(number, answer) => part.node.on_lease(now, number, answer),
             BusEvent::Down => {}
         }
-        work(now, node, managers);
+        part.work(now);
     }
-    node.handle_deadline(now);
-    work(now, node, managers);
-    if let (Some(channels), Standing::Owns(_)) = (&mut managers.own, node.standing(now)) {
-        let channels_now = node.channels_time(now);
-        decide(now, node, channels);
-        if channels
-            .next_deadline()
-            .is_some_and(|due| due <= channels_now)
-        {
-            node.record_deadline(now);
-            channels.handle_deadline(channels_now);
+    for shard in &mut part.shards {
+        shard.turn(now);
+        if !ends {
+            part.yielded += u64::from(shard.share.balance(now, &mut shard.node));
         }
-        pass_on(now, node, channels);
-        node.set_has_global_owner(now, channels.has_global_owner());
     }
-    node.handle_deadline(now);
-    work(now, node, managers);
+}
+
+impl ShardPart {
+    fn turn(&mut self, now: Time) {
+        self.node.handle_deadline(now);
+        self.work(now);
+        let node = &mut self.node;
+        if let (Some(channels), Standing::Owns(_)) = (&mut self.managers.own, node.standing(now)) {
+            let channels_now = node.channels_time(now);
+            decide(now, node, channels);
+            if channels
+                .next_deadline()
+                .is_some_and(|due| due <= channels_now)
+            {
+                node.record_deadline(now);
+                channels.handle_deadline(channels_now);
+            }
+            pass_on(now, node, channels);
+            node.set_has_global_owner(now, channels.has_global_owner());
+        }
+        node.handle_deadline(now);
+        self.work(now);
+    }
+
+    /// When there is something to do, by the node's clock.
+    pub(crate) fn next_deadline(&self, now: Time) -> Option<Time> {
+        let owns = matches!(self.node.standing(now), Standing::Owns(_));
+        let manager = self.managers.own.as_ref().filter(|_| owns);
+        let due = manager.and_then(ChannelManager::next_deadline);
+        let due = due.map(|due| self.node.node_time(due));
+        [self.node.next_deadline(now), due]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Does what the node has for the channels.
+    pub(crate) fn work(&mut self, now: Time) {
+        work(now, self.shard, &mut self.node, &mut self.managers);
+    }
 }
 
 /// Does what the node has for the channels.
-pub(crate) fn work(now: Time, node: &mut ChannelsNode, managers: &mut Managers) {
+fn work(now: Time, shard: Shard, node: &mut ChannelsNode, managers: &mut Managers) {
     while let Some(event) = node.poll_event() {
         match event {
-            ChannelsEvent::Begin(_) => managers.own = Some(ChannelManager::new(settings())),
+            ChannelsEvent::Begin(_) => managers.own = Some(ChannelManager::new(settings(shard))),
             ChannelsEvent::End => managers.own = None,
             ChannelsEvent::Message(side, message) => {
                 let channels = managers.own.as_mut().expect("channels of this epoch");
@@ -123,7 +188,7 @@ pub(crate) fn work(now: Time, node: &mut ChannelsNode, managers: &mut Managers) 
                 replay(at, what, node, replica);
             }
             ChannelsEvent::Replica(bytes) => {
-                managers.replica = ChannelManager::restore(settings(), &bytes).ok();
+                managers.replica = ChannelManager::restore(settings(shard), &bytes).ok();
                 assert!(managers.replica.is_some(), "they are read back");
                 node.on_replica(now, true);
             }
@@ -165,8 +230,9 @@ fn pass_on(now: Time, node: &mut ChannelsNode, channels: &mut ChannelManager) {
     while channels.poll_event().is_some() {}
 }
 
-fn settings() -> ChannelSettings {
+fn settings(shard: Shard) -> ChannelSettings {
     ChannelSettings {
+        shard,
         auth: AuthPolicy::AskProvider,
         ..ChannelSettings::default()
     }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use lagometer_gateway::core::ShardCount;
 use lagometer_units::Span;
 
 /// As whom a NATS server is reached, and with which subjects.
@@ -53,7 +54,8 @@ pub(crate) enum RoleName {
     All,
     /// Connections: logins, frames, compression, slow readers
     Edge,
-    /// Channels: data, fan-out, interest, handover. One owns them all, others stand by
+    /// Channels: data, fan-out, interest, handover. Each shard of them is owned by one node,
+    /// and others stand by for it
     Channels,
 }
 
@@ -68,8 +70,23 @@ pub(crate) struct NodeArguments {
     /// `nats://10.0.0.1:4222` or `tls://nats.example`, separated by commas
     #[arg(long, value_name = "URL,…")]
     pub(crate) nats: Option<String>,
+    /// Into how many shards the channels are divided, which nodes for channels share out
+    /// among them. The same for all nodes of a gateway
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = Self::SHARDS,
+        requires = "nats",
+        value_parser = clap::value_parser!(u16).range(1..=i64::from(ShardCount::MOST))
+    )]
+    pub(crate) shards: u16,
     #[command(flatten)]
     pub(crate) user: NatsUser,
+}
+
+impl NodeArguments {
+    /// As many as four nodes can share out: each more costs every node a little.
+    const SHARDS: u16 = 4;
 }
 
 impl Default for NodeArguments {
@@ -77,6 +94,7 @@ impl Default for NodeArguments {
         Self {
             role: RoleName::All,
             nats: None,
+            shards: Self::SHARDS,
             user: NatsUser {
                 prefix: NatsUser::PREFIX.to_owned(),
                 creds: None,

@@ -13,6 +13,7 @@ mod nats_server;
 mod node;
 mod peers;
 mod security;
+mod shards;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -235,7 +236,9 @@ fn nodes_wait_for_nats_and_say_so_once_and_are_not_ready() {
     let frame = b"LG\x09\x00somebody of another version";
     let mut said = b"CONNECT {\"verbose\":false}\r\n".to_vec();
     for _ in 0..2 {
-        said.extend_from_slice(format!("PUB lagometer.gateway.all {}\r\n", frame.len()).as_bytes());
+        said.extend_from_slice(
+            format!("PUB lagometer.gateway.0.all {}\r\n", frame.len()).as_bytes(),
+        );
         said.extend_from_slice(frame);
         said.extend_from_slice(b"\r\n");
     }

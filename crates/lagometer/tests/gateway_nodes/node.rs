@@ -30,9 +30,10 @@ pub(crate) fn lagometer() -> Command {
 }
 
 impl Node {
-    /// Starts a node that lets everyone in. It may not be joined yet.
+    /// Starts a node that lets everyone in, with all channels in one shard. It may not be
+    /// joined yet.
     pub(crate) fn start(folder: &Path, role: &str, nats: &str) -> Self {
-        Self::start_by(lagometer(), folder, role, &["--nats", nats])
+        Self::start_by(lagometer(), folder, role, &["--nats", nats, "--shards=1"])
     }
 
     /// Starts one with further arguments, by a command that may begin with another program.

@@ -8,7 +8,9 @@ use lagometer_client::Settings;
 use lagometer_client::blocking::{Client, ClientError};
 use lagometer_protocol::FromGateway;
 use lagometer_protocol::any::type_url;
-use lagometer_protocol::messages::channeldpb::{ChannelSubscriptionOptions, CreateChannelMessage};
+use lagometer_protocol::messages::channeldpb::{
+    ChannelSubscriptionOptions, ChannelType, CreateChannelMessage,
+};
 use lagometer_protocol::messages::tpspb::{TestNpcState, TestRepChannelData};
 use lagometer_protocol::schema::Schema;
 use prost::Message as _;
@@ -102,6 +104,38 @@ impl GameServer {
         self.try_update(entries).unwrap();
     }
 
+    /// Makes so many channels beside GLOBAL, each with no entries. Returns their numbers.
+    pub(crate) fn make_rooms(&mut self, count: u32) -> Vec<u32> {
+        let make = |number| {
+            let message = CreateChannelMessage {
+                channel_type: 2,
+                metadata: format!("room {number}"),
+                data: Some(Any {
+                    type_url: data_type(),
+                    value: Vec::new(),
+                }),
+                ..CreateChannelMessage::default()
+            };
+            let asked = self.client.outbox().create_channel(message).unwrap();
+            match self.client.answer(asked, PATIENT).unwrap() {
+                FromGateway::CreateChannel(made) => made.channel_id,
+                other => panic!("{other:?}"),
+            }
+        };
+        (0..count).map(make).collect()
+    }
+
+    /// Adds an entry to each of these channels.
+    pub(crate) fn add_to(&mut self, rooms: &[u32]) {
+        self.entries += 1;
+        let value = data(self.entries - 1..self.entries).encode_to_vec();
+        for &room in rooms {
+            let outbox = self.client.outbox();
+            outbox.update(room, &data_type(), &value).unwrap();
+        }
+        self.client.flush().unwrap();
+    }
+
     fn try_update(&mut self, entries: std::ops::Range<u32>) -> Result<(), ClientError> {
         let value = data(entries).encode_to_vec();
         let outbox = self.client.outbox();
@@ -126,15 +160,40 @@ impl GameServer {
 /// A player that sees GLOBAL.
 pub(crate) fn player(to: &[SocketAddr], name: &str) -> Client {
     let mut client = connect_somewhere(to, name);
-    let own = client.conn_id().unwrap();
-    let outbox = client.outbox();
-    outbox.subscribe(GLOBAL, own, Some(every_20_ms())).unwrap();
-    client.flush().unwrap();
+    subscribe(&mut client, GLOBAL);
     client
 }
 
+/// Lists all channels of the rooms' type: their numbers and names.
+pub(crate) fn rooms(client: &mut Client) -> Vec<(u32, String)> {
+    let asked = client
+        .outbox()
+        .list_channels(ChannelType::Private, &[])
+        .unwrap();
+    match client.answer(asked, PATIENT).unwrap() {
+        FromGateway::ListChannel(list) => {
+            let rooms = list.channels.into_iter();
+            rooms.map(|it| (it.channel_id, it.metadata)).collect()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Subscribes to a channel.
+pub(crate) fn subscribe(client: &mut Client, channel: u32) {
+    let own = client.conn_id().unwrap();
+    let outbox = client.outbox();
+    outbox.subscribe(channel, own, Some(every_20_ms())).unwrap();
+    client.flush().unwrap();
+}
+
 pub(crate) fn seen(client: &Client) -> BTreeSet<u32> {
-    let data = client.mirror().data::<TestRepChannelData>(GLOBAL);
+    seen_of(client, GLOBAL)
+}
+
+/// What a client has of a channel.
+pub(crate) fn seen_of(client: &Client, channel: u32) -> BTreeSet<u32> {
+    let data = client.mirror().data::<TestRepChannelData>(channel);
     let data = data.unwrap_or_default();
     data.test_npc_states.into_keys().collect()
 }

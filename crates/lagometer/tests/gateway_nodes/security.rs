@@ -66,6 +66,7 @@ fn two_gateways_with_the_rights_of_the_manual_and_no_more_do_not_reach_each_othe
                 &authority,
                 "--nats-prefix",
                 prefix,
+                "--shards=1",
             ],
         );
         node.until_ready();

@@ -15,7 +15,10 @@ impl ToChannels {
                 envelopes + messages.bodies().len()
             }
             Self::Auth(attempt) => attempt.player.len() + attempt.login_token.len(),
+            Self::Admitted(connection) => connection.player.len(),
             Self::AddressProven { .. }
+            | Self::Introduced { .. }
+            | Self::GlobalOwner { .. }
             | Self::Closed { .. }
             | Self::Misbehaved(_)
             | Self::Congested { .. }
@@ -43,7 +46,10 @@ impl ToConnections {
             Self::Window(Window {
                 value, own, except, ..
             }) => value.len() + size_of_val(&**own) + size_of_val(&**except),
+            Self::ListPart { channels, .. } => channels.as_ref().map_or(0, bytes::Bytes::len),
             Self::Pause { .. }
+            | Self::Known { .. }
+            | Self::GlobalOwner { .. }
             | Self::AskCongestion { .. }
             | Self::Resume { .. }
             | Self::Join { .. }

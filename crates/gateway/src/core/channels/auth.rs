@@ -9,7 +9,7 @@ use lagometer_protocol::messages::channeldpb::AuthResultMessage;
 use lagometer_protocol::messages::channeldpb::auth_result_message::AuthResult;
 use lagometer_units::Time;
 
-use crate::core::bus::{AuthAttempt, CloseReason, Misbehaviour, ToConnections};
+use crate::core::bus::{AuthAttempt, CloseReason, HomeVersion, Misbehaviour, ToConnections};
 use crate::core::by_number::ByNumber;
 use crate::core::events::Event;
 use crate::core::ids::{ChannelId, ConnId, ConnKey, Peer, SideId};
@@ -17,9 +17,10 @@ use crate::core::settings::AuthPolicy;
 
 use super::ChannelManager;
 use super::accounts::Account;
-use super::connection_table::ConnectionInfo;
+use super::connection_table::{ConnectionInfo, Introduction};
 use super::logins::{AuthRequest, AuthVerdict, Bars, Ticket};
 use super::outgoing::{Envelope, encode};
+use super::tables::Tables;
 
 impl ChannelManager {
     /// The next login that a provider is to decide about; see
@@ -73,6 +74,8 @@ impl ChannelManager {
                     address: attempt.address,
                     is_address_forgeable: attempt.is_address_forgeable,
                     undelivered_bytes: 0,
+                    introduction: None,
+                    version: HomeVersion::default(),
                 },
             )
         });
@@ -157,29 +160,29 @@ impl ChannelManager {
             connection.admitted = true;
             connection.player.clone_from(&attempt.player);
         }
-        let message = FromGateway::Auth(AuthResultMessage {
-            result: result as i32,
-            conn_id: id.0,
-            compression_type: self.tables.settings.announced_compression as i32,
-            should_recover: recovers,
-        });
+        let message = self.tables.auth_result(result, id, recovers);
         let envelope = Envelope {
             channel: ChannelId::GLOBAL,
             stub_id: attempt.stub_id,
             broadcast: attempt.broadcast,
         };
+        self.tables.home_version.number += 1;
         let answer = ToConnections::AuthAnswer {
             key: attempt.key,
             id,
             admitted,
             player: attempt.player.clone(),
             message: Bytes::from(encode(envelope, &message)),
+            number: self.tables.home_version.number,
         };
         self.tables.out.push(side, answer);
-        if let Some(owner) = self.tables.owner(ChannelId::GLOBAL) {
-            self.because_of(now, id, |side| {
-                side.tables.send(owner, envelope.copy(), &message);
-            });
+        let introduction = Introduction {
+            broadcast: attempt.broadcast,
+            recovers,
+        };
+        let waits_for_shards = admitted && !self.tables.settings.shard.is_whole();
+        if !waits_for_shards {
+            self.notify_of_login(now, id, introduction, &message);
         }
         if admitted {
             if attempt.peer == Peer::Client {
@@ -191,9 +194,49 @@ impl ChannelManager {
                 player: attempt.player,
                 recovers,
             });
-            self.welcome(now, id, attempt.peer, recovers);
+            if !waits_for_shards {
+                self.welcome(now, id, attempt.peer, recovers);
+            } else if let Some(connection) = self.tables.connections.any_mut(id) {
+                connection.introduction = Some(introduction);
+            }
         } else {
             self.refused(now, id, &attempt, verdict);
+        }
+    }
+
+    /// Other shards know of a connection that this one let in: what follows from that.
+    pub(super) fn all_shards_know(&mut self, now: Time, id: ConnId) {
+        let Some(connection) = self.tables.connections.any_mut(id) else {
+            return;
+        };
+        let (peer, introduction) = (connection.peer, connection.introduction.take());
+        if connection.leaving {
+            return;
+        }
+        if let Some(introduction) = introduction {
+            let recovers = introduction.recovers;
+            let message = self
+                .tables
+                .auth_result(AuthResult::Successful, id, recovers);
+            self.notify_of_login(now, id, introduction, &message);
+            self.welcome(now, id, peer, recovers);
+        }
+    }
+
+    /// GLOBAL's owner is notified of each login.
+    fn notify_of_login(
+        &mut self,
+        now: Time,
+        id: ConnId,
+        introduction: Introduction,
+        message: &FromGateway,
+    ) {
+        if let Some(owner) = self.tables.owner(ChannelId::GLOBAL) {
+            let envelope = Envelope {
+                broadcast: introduction.broadcast,
+                ..Envelope::from(ChannelId::GLOBAL)
+            };
+            self.because_of(now, id, |side| side.tables.send(owner, envelope, message));
         }
     }
 
@@ -240,5 +283,16 @@ impl ChannelManager {
             self.tables.out.ban(address, until);
         }
         barred.is_some()
+    }
+}
+
+impl Tables {
+    fn auth_result(&self, result: AuthResult, id: ConnId, recovers: bool) -> FromGateway {
+        FromGateway::Auth(AuthResultMessage {
+            result: result as i32,
+            conn_id: id.0,
+            compression_type: self.settings.announced_compression as i32,
+            should_recover: recovers,
+        })
     }
 }

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use ring::hmac;
 use serde::{Deserialize, Serialize};
 
+use crate::core::bus::HomeVersion;
 use crate::core::by_number::ByNumber;
 use crate::core::ids::{ChannelId, ConnId, ConnKey, Peer, SideId};
 use crate::core::settings::ConnNumbers;
@@ -35,6 +36,19 @@ pub(super) struct ConnectionInfo {
     pub(super) is_address_forgeable: bool,
     /// Bytes of what it caused that were dropped before a full server.
     pub(super) undelivered_bytes: usize,
+    /// It was let in, and other shards are to know of it before anything follows from that.
+    pub(super) introduction: Option<Introduction>,
+    /// In a shard that is not home: which of home's decisions let it in.
+    pub(super) version: HomeVersion,
+}
+
+/// What follows once all shards know of a connection that was let in.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Introduction {
+    /// Of the login, for the copy of its answer that GLOBAL's owner gets.
+    pub(super) broadcast: u32,
+    /// It has come back for what it had.
+    pub(super) recovers: bool,
 }
 
 impl ConnectionInfo {
@@ -107,8 +121,7 @@ impl ConnectionTable {
             ..Self::new(&saved.numbers)
         };
         for (id, connection) in saved.by_id {
-            table.by_key.insert((connection.side, connection.key), id);
-            table.by_id.insert(id, Box::new(connection));
+            table.insert(id, connection);
         }
         table
     }
@@ -172,6 +185,12 @@ impl ConnectionTable {
         self.by_key.insert((connection.side, connection.key), id);
         self.by_id.insert(id, Box::new(connection));
         Some(id)
+    }
+
+    /// Takes in a connection that another shard has given its number, which must be free.
+    pub(super) fn insert(&mut self, id: ConnId, connection: ConnectionInfo) {
+        self.by_key.insert((connection.side, connection.key), id);
+        self.by_id.insert(id, Box::new(connection));
     }
 
     pub(super) fn reserve(&mut self, id: ConnId) {

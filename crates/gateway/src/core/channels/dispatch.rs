@@ -64,16 +64,32 @@ impl ChannelManager {
             self.user_space(&request, message.body);
             return;
         }
+        let asked = self.decode(&request, message);
+        let is_of_shards = !self.tables.settings.shard.is_whole();
+        match asked {
+            Some(ToGateway::ListChannel(asked)) if is_of_shards => {
+                self.list_part(&request, Some(&asked));
+            }
+            Some(asked) => self.asked(&request, asked),
+            None if is_of_shards && message.msg_type == MessageType::ListChannel as u32 => {
+                self.list_part(&request, None);
+            }
+            None => {}
+        }
+    }
+
+    /// What a message asks for; `None` if it may not, or asks for nothing there is.
+    fn decode(&mut self, request: &Request, message: &MessagePack<'_>) -> Option<ToGateway> {
         let values = |most| ToGateway::count_values(message, most);
-        if !self.tables.may_decode(&request, message.body.len(), values) {
-            return;
+        if !self.tables.may_decode(request, message.body.len(), values) {
+            return None;
         }
-        match ToGateway::decode(message) {
-            Ok(asked) => self.asked(&request, asked),
-            Err(_) => self
-                .tables
-                .drop_message(&request, "there is no such message, or it is malformed"),
+        let asked = ToGateway::decode(message);
+        if asked.is_err() {
+            let why = "there is no such message, or it is malformed";
+            self.tables.drop_message(request, why);
         }
+        asked.ok()
     }
 
     fn asked(&mut self, request: &Request, asked: ToGateway) {

@@ -8,6 +8,7 @@ use lagometer_protocol::{FromGateway, MAX_MESSAGE_LEN};
 use prost::Message;
 
 use crate::core::budget::Budget;
+use crate::core::bus::ToConnections;
 use crate::core::ids::ChannelId;
 
 use super::ChannelManager;
@@ -36,10 +37,40 @@ impl ChannelManager {
     /// messages follow, without the stub number: whoever waits for one answer
     /// gets one.
     pub(super) fn list_channels(&mut self, request: &Request, message: &ListChannelMessage) {
+        let Some(found) = self.list(request, message) else {
+            return;
+        };
+        let mut envelope = request.envelope;
+        for channels in found.messages {
+            let result = FromGateway::ListChannel(ListChannelResultMessage { channels });
+            self.tables.send(request.from, envelope, &result);
+            envelope = envelope.copy();
+        }
+    }
+
+    /// A shard's part of the answer, which the edge puts together. It waits for all: who is
+    /// refused here gets an empty one.
+    pub(super) fn list_part(&mut self, request: &Request, message: Option<&ListChannelMessage>) {
+        let found = message.and_then(|message| self.list(request, message));
+        let Some(connection) = self.tables.connections.get(request.from) else {
+            return;
+        };
+        let channels = found.map(|found| {
+            let channels = found.messages.into_iter().flatten().collect();
+            ListChannelResultMessage { channels }.encode_to_vec().into()
+        });
+        let part = ToConnections::ListPart {
+            to: request.from,
+            channels,
+        };
+        self.tables.out.push(connection.side, part);
+    }
+
+    fn list(&mut self, request: &Request, message: &ListChannelMessage) -> Option<Found> {
         if request.channel != ChannelId::GLOBAL {
             self.tables
                 .drop_message(request, "channels are listed on GLOBAL");
-            return;
+            return None;
         }
         let budgets = self.tables.budgets_of(request);
         let filters = &message.metadata_filters;
@@ -48,11 +79,9 @@ impl ChannelManager {
             || filters.iter().map(String::len).sum::<usize>() > budgets.filter_bytes;
         if is_too_much {
             self.tables.refuse(request, Budget::Filters);
-            return;
+            return None;
         }
-        let Some(units) = self.tables.may_list(request) else {
-            return;
-        };
+        let units = self.tables.may_list(request)?;
         let found = self
             .tables
             .find_channels(message, budgets.list_answer_bytes, units);
@@ -60,12 +89,7 @@ impl ChannelManager {
         if found.is_cut {
             self.tables.over_budget(request, Budget::ListAnswer);
         }
-        let mut envelope = request.envelope;
-        for channels in found.messages {
-            let result = FromGateway::ListChannel(ListChannelResultMessage { channels });
-            self.tables.send(request.from, envelope, &result);
-            envelope = envelope.copy();
-        }
+        Some(found)
     }
 }
 
@@ -73,7 +97,11 @@ impl Tables {
     fn find_channels(&self, asked: &ListChannelMessage, most_bytes: usize, units: u64) -> Found {
         let mut found = Found::default();
         let (mut channels, mut bytes, mut all_bytes) = (Vec::new(), 0, 0);
+        let is_home = self.settings.shard.is_home();
         for channel in self.channels.values() {
+            if !is_home && channel.id == ChannelId::GLOBAL {
+                continue;
+            }
             if found.units >= units {
                 found.is_cut = true;
                 break;

@@ -220,6 +220,9 @@ impl ChannelManager {
         let mut channel = Channel::new(id, kind, None);
         channel.max_data_bytes = self.tables.settings.data.max_encoded_bytes;
         self.tables.channels.insert(channel);
+        if !self.tables.settings.shard.is_home() && id == ChannelId::GLOBAL {
+            return;
+        }
         self.tables.telemetry.of_type(kind).channels += 1;
         self.tables.set_owner(id, owner);
         self.tables.telemetry.event(Event::ChannelMade {
@@ -353,6 +356,9 @@ impl Tables {
         }
         if let Some(connection) = owner.and_then(|owner| self.connections.any_mut(owner)) {
             connection.owned.insert(id);
+        }
+        if id == ChannelId::GLOBAL && old != owner {
+            self.report_global_owner();
         }
     }
 }

@@ -61,6 +61,14 @@ impl Recoveries {
         Some(id)
     }
 
+    /// Another shard has found that it is for this number that a server logs in as `player`.
+    /// Returns whether it has left something here.
+    pub(super) fn claim_number(&mut self, id: ConnId, player: &str) -> bool {
+        let handle = self.0.get_mut(&id);
+        let handle = handle.filter(|handle| !handle.taken && handle.player == player);
+        handle.map(|handle| handle.taken = true).is_some()
+    }
+
     /// What a server that has come back left; it is notified at `ends_at` that this was
     /// all.
     pub(super) fn take_up(

@@ -139,7 +139,7 @@ impl ChannelManager {
         }
     }
 
-    fn recover(&mut self, now: Time, id: ConnId) {
+    pub(super) fn recover(&mut self, now: Time, id: ConnId) {
         let ends_at = now + ALL_SENT_AFTER;
         let Some(all_left) = self.recoveries.take_up(id, ends_at) else {
             return;
@@ -219,9 +219,12 @@ impl ChannelManager {
             return;
         }
         self.tables.connections.unreserve(id);
-        let end = FromGateway::RecoveryEnd(EndRecoveryMesssage {});
-        self.tables
-            .send(id, Envelope::from(ChannelId::GLOBAL), &end);
+        // That this was all is home's to say.
+        if self.tables.settings.shard.is_home() {
+            let end = FromGateway::RecoveryEnd(EndRecoveryMesssage {});
+            self.tables
+                .send(id, Envelope::from(ChannelId::GLOBAL), &end);
+        }
         let Some(connection) = self.tables.connections.get(id) else {
             return;
         };

@@ -11,9 +11,11 @@ use lagometer_limits::Debts;
 use lagometer_units::Time;
 use serde::{Deserialize, Serialize};
 
+use crate::core::bus::HomeVersion;
 use crate::core::check::BrokenInvariant;
 use crate::core::ids::SideId;
 use crate::core::settings::{ChannelSettings, Grid};
+use crate::core::shards::Shard;
 
 use super::ChannelManager;
 use super::accounts::{Work, WorkDebts};
@@ -32,7 +34,7 @@ use super::telemetry::Telemetry;
 use super::timers::Timers;
 
 /// The version of what is written. Whoever changes anything that is written raises it.
-const VERSION: u16 = 2;
+const VERSION: u16 = 3;
 
 /// The most bytes that are read.
 const MOST_BYTES: usize = 1 << 30;
@@ -71,6 +73,7 @@ struct Lasting {
     spatial_channels_from: u32,
     entity_channels_from: u32,
     grid: Option<Grid>,
+    shard: Shard,
 }
 
 impl Lasting {
@@ -79,6 +82,7 @@ impl Lasting {
             spatial_channels_from: settings.spatial_channels_from,
             entity_channels_from: settings.entity_channels_from,
             grid: settings.grid.clone(),
+            shard: settings.shard,
         }
     }
 }
@@ -92,6 +96,7 @@ struct Saved<C, D, P> {
     connections: SavedConnections<C>,
     channels: SavedChannels<D>,
     sides: BTreeSet<SideId>,
+    home_version: HomeVersion,
     orphans: SavedOrphans,
     work_debts: Vec<(Maker, Time, Work)>,
     parts: P,
@@ -138,6 +143,7 @@ impl ChannelManager {
             connections: tables.connections.save(),
             channels: tables.channels.save(),
             sides: tables.out.sides().clone(),
+            home_version: tables.home_version,
             orphans: self.orphans.save(),
             work_debts: debts
                 .map(|(maker, paid_at, work)| (maker.clone(), paid_at, *work))
@@ -182,12 +188,17 @@ impl ChannelManager {
         }
         if saved.lasting != Lasting::of(&settings) {
             return Err(SnapshotError::OtherSettings(
-                "another grid, or other ranges of channel numbers",
+                "another grid, another number of shards, or other ranges of channel numbers",
             ));
         }
         let given_below = settings.spatial_channels_from;
-        let channels = ChannelTable::restore(given_below, &settings.schema, saved.channels)
-            .ok_or(SnapshotError::OtherSettings("other types of channel data"))?;
+        let channels = ChannelTable::restore(
+            given_below,
+            settings.shard,
+            &settings.schema,
+            saved.channels,
+        )
+        .ok_or(SnapshotError::OtherSettings("other types of channel data"))?;
         let parts = saved.parts;
         let manager = Self {
             tables: Tables {
@@ -199,6 +210,7 @@ impl ChannelManager {
                 },
                 timers: parts.timers,
                 cause: None,
+                home_version: saved.home_version,
                 out: Outbound::restore(saved.sides),
                 telemetry: parts.telemetry,
             },

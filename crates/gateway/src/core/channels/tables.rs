@@ -3,6 +3,7 @@
 
 use lagometer_units::Time;
 
+use crate::core::bus::HomeVersion;
 use crate::core::ids::{ChannelId, ConnId};
 use crate::core::settings::ChannelSettings;
 
@@ -22,6 +23,8 @@ pub(super) struct Tables {
     pub(super) timers: Timers,
     /// Whose requests are being handled.
     pub(super) cause: Option<Cause>,
+    /// Of home's last decision; elsewhere of what is known of GLOBAL's owner.
+    pub(super) home_version: HomeVersion,
     pub(super) out: Outbound,
     pub(super) telemetry: Telemetry,
 }

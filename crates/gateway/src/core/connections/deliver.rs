@@ -54,6 +54,7 @@ impl ConnectionManager {
                 admitted,
                 player,
                 message,
+                ..
             } => self.auth_answer(now, key, id, admitted, player, &message),
             ToConnections::Send { to, message } => self.send(now, to, &message),
             ToConnections::Forward {
@@ -108,6 +109,10 @@ impl ConnectionManager {
             ToConnections::Window(window) => self.window(now, &window),
             ToConnections::Missed { to, channel } => self.missed(&to, channel),
             ToConnections::Close { key, why } => self.begin_to_close(key, why),
+            // An edge has taken these out.
+            ToConnections::Known { .. }
+            | ToConnections::GlobalOwner { .. }
+            | ToConnections::ListPart { .. } => {}
             ToConnections::Ban { address, until } => self.ban(now, address, until),
         }
     }

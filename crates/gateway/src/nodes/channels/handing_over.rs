@@ -13,6 +13,7 @@ use super::super::handover::{Incoming, Outgoing, Package, Shift, is_taken};
 use super::super::lease::Standing;
 use super::super::route::RouteEnd;
 use super::super::sides::Sides;
+use super::balancing::Standby;
 use super::{ChannelsEvent, ChannelsNode};
 
 /// A node that stands by answers each announcement: who has missed so many is not asked.
@@ -23,9 +24,16 @@ impl ChannelsNode {
     /// handed over to it before ([`ChannelsEvent::HandOver`] comes); until
     /// [`is_over`](Self::is_over) the node is to be driven on.
     pub fn end(&mut self, now: Time) {
+        // Even if another does not take them.
+        self.yields_to = None;
         if std::mem::replace(&mut self.is_ending, true) {
             return;
         }
+        self.leave(now);
+    }
+
+    /// Hands the channels over, if they are this node's, and ends to own or follow any.
+    pub(super) fn leave(&mut self, now: Time) {
         self.look_at_lease(now);
         if let (Standing::StandsBy, Some((owner, epoch))) = (self.standing, self.lease.holder()) {
             self.post(epoch, Address::Node(owner), Content::Leaves);
@@ -37,13 +45,15 @@ impl ChannelsNode {
         let (heir, standbys) = (self.heir, &self.standbys);
         let follower = self.follower.as_ref();
         let keeps_up = follower.is_some_and(|it| it.keeps_up(now, self.times.follow / 4));
+        let yields_to = self.yields_to;
         let order = |node: &NodeId| {
             let rank = match heir == Some(*node) {
-                true if keeps_up => 0,
-                false => 1,
-                true => 2,
+                _ if yields_to == Some(*node) => 0,
+                true if keeps_up => 1,
+                false => 2,
+                true => 3,
             };
-            (rank, Reverse(standbys.get(node).copied()))
+            (rank, Reverse(standbys.get(node).map(|standby| standby.at)))
         };
         others.make_contiguous().sort_by_key(order);
         match (self.standing, others.pop_front()) {
@@ -54,7 +64,7 @@ impl ChannelsNode {
                     answered_at: now,
                     package: Bytes::new(),
                     others,
-                    until: now + self.times.handover,
+                    until: now + self.handover_time(),
                 });
                 // What it does not know of is never sent from here.
                 self.follower = None;
@@ -74,7 +84,7 @@ impl ChannelsNode {
         let within = self.times.heartbeat * MISSED_AT_MOST;
         let standbys = self.standbys.iter();
         standbys
-            .filter(move |&(_, &at)| now.since(at) < within)
+            .filter(move |(_, standby)| now.since(standby.at) < within)
             .map(|(&node, _)| node)
     }
 
@@ -146,10 +156,11 @@ impl ChannelsNode {
         self.shift.to_node(at)
     }
 
-    pub(super) fn on_stands_by(&mut self, now: Time, node: NodeId) {
-        self.standbys.insert(node, now);
+    pub(super) fn on_stands_by(&mut self, now: Time, node: NodeId, load: u16) {
+        self.standbys.insert(node, Standby { at: now, load });
         let most = self.times.heartbeat * MISSED_AT_MOST;
-        self.standbys.retain(|_, at| now.since(*at) < most);
+        self.standbys
+            .retain(|_, standby| now.since(standby.at) < most);
     }
 
     /// Says to an owner that this node stands by.
@@ -159,7 +170,8 @@ impl ChannelsNode {
             && !self.is_ending
             && self.is_ready(now)
         {
-            self.post(epoch, Address::Node(owner), Content::StandsBy);
+            let load = self.load;
+            self.post(epoch, Address::Node(owner), Content::StandsBy { load });
         }
     }
 
@@ -263,6 +275,10 @@ impl ChannelsNode {
     }
 
     pub(super) fn not_handed_over(&mut self, now: Time, why: &'static str) {
+        if self.yields_to.is_some() {
+            self.keep(now, why);
+            return;
+        }
         self.notes.push_back(Note::NotHandedOver(why));
         // As if this node had died: nothing was sent that one that follows does not have.
         self.give_up(now, self.heir);
@@ -276,6 +292,7 @@ impl ChannelsNode {
 
     /// Sends what is due of a handover.
     pub(super) fn drive_handover(&mut self, now: Time) {
+        self.drive_reclaiming(now);
         let (standing, times) = (self.standing, self.times);
         if let (Some(outgoing), Standing::Owns(epoch) | Standing::Rests(epoch)) =
             (&mut self.outgoing, standing)
@@ -322,6 +339,7 @@ impl ChannelsNode {
     /// This node owns the channels from now on, in this epoch.
     pub(super) fn begin(&mut self, now: Time, epoch: u64) {
         self.announce_at = now;
+        self.owns_since = now;
         (self.follow_at, self.follow_pause) = (now, self.times.renew);
         self.standbys.clear();
         self.notes.push_back(Note::Owner(epoch));
@@ -349,7 +367,11 @@ impl ChannelsNode {
         self.sides.replace(sides);
         self.notes.push_back(Note::Resumed(from));
         self.events.push_back(ChannelsEvent::Resume(epoch));
-        // Each edge hears of it before anything of its routes comes.
+        self.announce_to_edges(epoch);
+    }
+
+    /// Each edge learns of the epoch before anything of its routes comes.
+    pub(super) fn announce_to_edges(&mut self, epoch: u64) {
         let edges: BTreeSet<NodeId> = (self.sides.by_id.values())
             .map(|side| side.joined.edge)
             .collect();

@@ -4,7 +4,8 @@ use bytes::Bytes;
 use lagometer_units::Time;
 
 use crate::core::bus::{
-    AuthAttempt, CheckedEnvelope, CheckedMessages, Misbehaviour, ToChannels, ToConnections,
+    AdmittedConnection, AuthAttempt, CheckedEnvelope, CheckedMessages, HomeVersion, Misbehaviour,
+    ToChannels, ToConnections,
 };
 use crate::core::{Budget, CloseReason, Peer};
 
@@ -65,9 +66,31 @@ fn to_channels() -> Vec<ToChannels> {
         ToChannels::Misbehaved(Misbehaviour::NoLogin {
             address: [1, 2, 3, 4].into(),
         }),
+        ToChannels::Introduced { key: KEY },
     ];
+    for owner in [None, Some(TWO)] {
+        all.push(ToChannels::GlobalOwner {
+            owner,
+            version: HomeVersion {
+                epoch: 1 << 40,
+                number: 3,
+            },
+        });
+    }
     for (address, flag) in addresses().into_iter().zip([true, false, true]) {
         let player = "Ängström".to_owned();
+        all.push(ToChannels::Admitted(AdmittedConnection {
+            key: KEY,
+            id: TWO,
+            peer: Peer::Client,
+            address,
+            is_address_forgeable: flag,
+            player: player.clone(),
+            version: HomeVersion {
+                epoch: 2,
+                number: 1 << 40,
+            },
+        }));
         all.push(ToChannels::Closed {
             key: KEY,
             broke_off: flag,
@@ -125,6 +148,7 @@ fn to_connections() -> Vec<ToConnections> {
             admitted: true,
             player: "p".to_owned(),
             message: message(),
+            number: 7,
         },
         ToConnections::Send {
             to: TWO,

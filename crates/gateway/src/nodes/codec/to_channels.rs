@@ -2,11 +2,16 @@
 
 use bytes::Bytes;
 
-use crate::core::bus::{AuthAttempt, CheckedEnvelope, CheckedMessages, Misbehaviour, ToChannels};
+use crate::core::bus::{
+    AdmittedConnection, AuthAttempt, CheckedEnvelope, CheckedMessages, HomeVersion, Misbehaviour,
+    ToChannels,
+};
 use crate::core::{ChannelId, ConnId, Peer};
 
 use super::super::wire::{Malformed, Put as _, Reader};
-use super::{address, duration, id, key, put_address, put_duration, put_key, put_pair};
+use super::{
+    address, duration, id, key, owner, put_address, put_duration, put_key, put_owner, put_pair,
+};
 
 pub(in crate::nodes) fn encode_to_channels(message: &ToChannels) -> Bytes {
     let mut out = Vec::new();
@@ -84,6 +89,25 @@ pub(in crate::nodes) fn encode_to_channels(message: &ToChannels) -> Bytes {
             out.put_u8(10);
             put_pair(&mut out, *id, ConnId(channel.0));
         }
+        ToChannels::Admitted(connection) => {
+            out.put_u8(11);
+            put_key(&mut out, connection.key);
+            out.put_u32(connection.id.0);
+            out.put_u8(connection.peer.index() as u8);
+            put_address(&mut out, connection.address);
+            out.put_u8(u8::from(connection.is_address_forgeable));
+            out.put_bytes(connection.player.as_bytes());
+            put_version(&mut out, connection.version);
+        }
+        ToChannels::Introduced { key } => {
+            out.put_u8(12);
+            put_key(&mut out, *key);
+        }
+        ToChannels::GlobalOwner { owner, version } => {
+            out.put_u8(13);
+            put_owner(&mut out, *owner);
+            put_version(&mut out, *version);
+        }
     }
     out.into()
 }
@@ -138,10 +162,38 @@ pub(in crate::nodes) fn decode_to_channels(bytes: Bytes) -> Result<ToChannels, M
             id: id(&mut reader)?,
             channel: ChannelId(reader.u32()?),
         },
+        11 => ToChannels::Admitted(AdmittedConnection {
+            key: key(&mut reader)?,
+            id: id(&mut reader)?,
+            peer: *Peer::ALL.get(usize::from(reader.u8()?)).ok_or(Malformed)?,
+            address: address(&mut reader)?,
+            is_address_forgeable: reader.flag()?,
+            player: reader.text()?,
+            version: version(&mut reader)?,
+        }),
+        12 => ToChannels::Introduced {
+            key: key(&mut reader)?,
+        },
+        13 => ToChannels::GlobalOwner {
+            owner: owner(&mut reader)?,
+            version: version(&mut reader)?,
+        },
         _ => return Err(Malformed),
     };
     reader.end()?;
     Ok(message)
+}
+
+fn put_version(out: &mut Vec<u8>, version: HomeVersion) {
+    out.put_u64(version.epoch);
+    out.put_u64(version.number);
+}
+
+fn version(reader: &mut Reader) -> Result<HomeVersion, Malformed> {
+    Ok(HomeVersion {
+        epoch: reader.u64()?,
+        number: reader.u64()?,
+    })
 }
 
 /// The messages of a packet. Their bodies' ends are in order and within the bodies, as

@@ -8,8 +8,8 @@ use crate::core::{Budget, ChannelId, CloseReason, GroupId};
 
 use super::super::wire::{Malformed, Put as _, Reader};
 use super::{
-    address, duration, id, ids, key, member, put_address, put_duration, put_ids, put_key,
-    put_member, put_pair, put_recipients, put_window, recipients, window,
+    address, duration, id, ids, key, member, owner, put_address, put_duration, put_ids, put_key,
+    put_member, put_owner, put_pair, put_recipients, put_window, recipients, window,
 };
 
 /// Why a connection was closed, where nothing more belongs to it, by its number.
@@ -47,6 +47,7 @@ pub(in crate::nodes) fn encode_to_connections(now: Time, message: &ToConnections
             admitted,
             player,
             message,
+            number,
         } => {
             out.put_u8(0);
             put_key(&mut out, *key);
@@ -54,6 +55,7 @@ pub(in crate::nodes) fn encode_to_connections(now: Time, message: &ToConnections
             out.put_u8(u8::from(*admitted));
             out.put_bytes(player.as_bytes());
             out.put_bytes(message);
+            out.put_u64(*number);
         }
         ToConnections::Send { to, message } => {
             out.put_u8(1);
@@ -97,10 +99,7 @@ pub(in crate::nodes) fn encode_to_connections(now: Time, message: &ToConnections
             out.put_u8(7);
             put_ids(&mut out, to);
             out.put_u32(channel.0);
-            out.put_len(messages.len());
-            for message in messages {
-                out.put_bytes(message);
-            }
+            put_messages(&mut out, messages);
         }
         ToConnections::Join {
             group,
@@ -133,6 +132,9 @@ pub(in crate::nodes) fn encode_to_connections(now: Time, message: &ToConnections
             put_address(&mut out, Some(*address));
             put_duration(&mut out, until.since(now));
         }
+        ToConnections::Known { .. }
+        | ToConnections::GlobalOwner { .. }
+        | ToConnections::ListPart { .. } => put_for_edge(&mut out, message),
     }
     out.into()
 }
@@ -149,6 +151,7 @@ pub(in crate::nodes) fn decode_to_connections(
             admitted: reader.flag()?,
             player: reader.text()?,
             message: reader.bytes()?,
+            number: reader.u64()?,
         },
         1 => ToConnections::Send {
             to: id(&mut reader)?,
@@ -211,10 +214,54 @@ pub(in crate::nodes) fn decode_to_connections(
             address: address(&mut reader)?.ok_or(Malformed)?,
             until: now + duration(&mut reader)?,
         },
+        15 => ToConnections::Known {
+            key: key(&mut reader)?,
+        },
+        16 => ToConnections::GlobalOwner {
+            owner: owner(&mut reader)?,
+            number: reader.u64()?,
+        },
+        17 => {
+            let to = id(&mut reader)?;
+            let (is_answer, channels) = (reader.flag()?, reader.bytes()?);
+            ToConnections::ListPart {
+                to,
+                channels: is_answer.then_some(channels),
+            }
+        }
         _ => return Err(Malformed),
     };
     reader.end()?;
     Ok(message)
+}
+
+fn put_messages(out: &mut Vec<u8>, messages: &[Bytes]) {
+    out.put_len(messages.len());
+    for message in messages {
+        out.put_bytes(message);
+    }
+}
+
+/// Puts what an edge takes out before it reaches a connection loop.
+fn put_for_edge(out: &mut Vec<u8>, message: &ToConnections) {
+    match message {
+        ToConnections::Known { key } => {
+            out.put_u8(15);
+            put_key(out, *key);
+        }
+        ToConnections::GlobalOwner { owner, number } => {
+            out.put_u8(16);
+            put_owner(out, *owner);
+            out.put_u64(*number);
+        }
+        ToConnections::ListPart { to, channels } => {
+            out.put_u8(17);
+            out.put_u32(to.0);
+            out.put_u8(u8::from(channels.is_some()));
+            out.put_bytes(channels.as_deref().unwrap_or_default());
+        }
+        _ => {}
+    }
 }
 
 /// A message of two numbers.

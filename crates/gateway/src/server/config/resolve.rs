@@ -13,7 +13,7 @@ use thiserror::Error;
 use crate::core::{
     AntiDdos, AuthPolicy, Budgets, ChannelSettings, ClientRights, ConnNumbers, ConnectionSettings,
     Fsm, Grid, LoginBudget, LoginLimits, PeerBudgets, RecordingLimits, Recovery, SettingsError,
-    SlowReaders, openings,
+    Shard, SlowReaders, openings,
 };
 use crate::server::listener::CAN_SHARE_PORTS;
 use crate::server::mailbox::Capacity;
@@ -375,6 +375,8 @@ impl FileConfig {
             } else {
                 ClientRights::Own
             },
+            // Which one this is, each node knows.
+            shard: Shard::WHOLE,
             recovery: self.servers.recovery.then(|| Recovery {
                 within: self.servers.recovery_within.map(Span::duration),
             }),

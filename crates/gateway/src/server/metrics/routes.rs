@@ -48,23 +48,28 @@ pub(super) fn of_routes(families: &mut Families, routes: &RouteNumbers) {
         ),
         (
             "gateway_channels_epoch",
-            "The epoch of the owner of the channels; 0 where none is known",
+            "The highest epoch of an owner of channels; 0 where none is known",
             routes.epoch.unwrap_or(0),
         ),
         (
+            "gateway_shards",
+            "Shards that the channels are divided into",
+            routes.shards,
+        ),
+        (
             "gateway_owns_channels",
-            "1 while this node owns the channels",
-            u64::from(routes.owns),
+            "Shards of the channels that this node owns; 1 where they are not divided",
+            routes.owned,
         ),
         (
             "gateway_standbys",
-            "Nodes that stand by for the channels that this node owns",
-            routes.standbys,
+            "Nodes that stand by for the channels that this node owns; the fewest of any shard",
+            routes.standbys.unwrap_or(0),
         ),
         (
             "gateway_followed",
-            "1 while a node that stands by has all that this one has, and would go on",
-            u64::from(routes.is_followed),
+            "Shards that another node has all of, and would go on with should this one die",
+            routes.followed,
         ),
     ];
     for (name, help, value) in gauges {

@@ -1,10 +1,10 @@
 //! How nodes end: in order, or not.
 
+use lagometer_gateway::core::ShardId;
 use lagometer_gateway::nodes::Standing;
 use lagometer_units::Time;
 
 use crate::bus::MS;
-use crate::turns::work;
 
 use super::{CONNECT_AFTER, NodeSlot, Part, Simulation};
 
@@ -12,13 +12,17 @@ use super::{CONNECT_AFTER, NodeSlot, Part, Simulation};
 const ENDS_WITHIN: u64 = 4_000 * MS;
 
 impl Simulation {
-    pub(super) fn is_owner(&self, slot: &NodeSlot) -> bool {
+    /// How many shards a node owns.
+    pub(super) fn owned_by(&self, slot: &NodeSlot) -> u64 {
         let local = self.local(slot);
         match &slot.part {
             Some(Part::Channels(channels)) => {
-                matches!(channels.0.standing(local), Standing::Owns(_))
+                let nodes = channels.shards.iter().map(|shard| &shard.node);
+                nodes
+                    .filter(|node| matches!(node.standing(local), Standing::Owns(_)))
+                    .count() as u64
             }
-            _ => false,
+            _ => 0,
         }
     }
 
@@ -26,10 +30,12 @@ impl Simulation {
     pub(super) fn standbys(&self) -> Vec<usize> {
         let stands_by = |slot: &NodeSlot| match &slot.part {
             Some(Part::Channels(channels)) => {
-                let (node, local) = (&channels.0, self.local(slot));
+                let local = self.local(slot);
+                let mut nodes = channels.shards.iter().map(|shard| &shard.node);
                 slot.ending.is_none()
-                    && node.standing(local) == Standing::StandsBy
-                    && node.is_ready(local)
+                    && nodes.all(|node| {
+                        node.standing(local) == Standing::StandsBy && node.is_ready(local)
+                    })
             }
             _ => false,
         };
@@ -45,9 +51,12 @@ impl Simulation {
         if let Some(Part::Channels(channels)) = &mut slot.part
             && slot.ending.is_none()
         {
-            let owns = channels.0.standing(local) != Standing::StandsBy;
-            channels.0.end(local);
-            work(local, &mut channels.0, &mut channels.1);
+            let mut owns = false;
+            for shard in &mut channels.shards {
+                owns |= shard.node.standing(local) != Standing::StandsBy;
+                shard.node.end(local);
+                shard.work(local);
+            }
             let most = if owns { ENDS_WITHIN } else { 0 };
             slot.ending = Some((self.now + most, back_after));
             let id = slot.id;
@@ -64,7 +73,9 @@ impl Simulation {
                 continue;
             };
             let is_over = match &slot.part {
-                Some(Part::Channels(channels)) => channels.0.is_over(),
+                Some(Part::Channels(channels)) => {
+                    channels.shards.iter().all(|shard| shard.node.is_over())
+                }
                 _ => true,
             };
             if is_over || until <= self.now {
@@ -73,23 +84,38 @@ impl Simulation {
         }
     }
 
-    /// The owner dies; only if another node follows it, where that is asked for.
+    /// An owner dies; only if others follow all that it owns, where that is asked for.
     pub(super) fn kill_owner(&mut self, back_after: u64, only_followed: bool) {
-        let Some(node) = self.slots.iter().position(|slot| self.is_owner(slot)) else {
+        let owner = self.slots.iter().position(|slot| self.owned_by(slot) > 0);
+        let Some(node) = owner else {
             return;
         };
-        let is_followed = match &self.slots[node].part {
-            Some(Part::Channels(channels)) => channels.0.is_followed(),
-            _ => false,
-        };
-        if is_followed {
-            self.died_followed = true;
-            self.outcome.followed_deaths += 1;
-        } else if only_followed {
+        let slot = &self.slots[node];
+        let local = self.local(slot);
+        let Some(Part::Channels(channels)) = &slot.part else {
             return;
-        } else {
-            self.died_followed = false;
-            self.outcome.deaths += 1;
+        };
+        let nodes = self.shards.all().zip(&channels.shards);
+        let died = nodes.filter_map(|(id, shard)| {
+            let owns = matches!(shard.node.standing(local), Standing::Owns(_));
+            owns.then(|| (id, shard.node.is_followed()))
+        });
+        let died: Vec<(ShardId, bool)> = died.collect();
+        if only_followed && died.iter().any(|(_, is_followed)| !is_followed) {
+            return;
+        }
+        // What follows a shard that waits for it may be this one, as the owner of others: then
+        // both have died at once.
+        self.outcome.followed_deaths -= self.died_followed.len() as u64;
+        self.died_followed.clear();
+        for (shard, is_followed) in died {
+            if is_followed {
+                self.died_followed.insert(shard);
+                self.outcome.followed_deaths += 1;
+            } else {
+                self.died_followed.remove(&shard);
+                self.outcome.deaths += 1;
+            }
         }
         self.kill(node, back_after);
     }

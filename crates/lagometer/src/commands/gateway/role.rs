@@ -1,7 +1,9 @@
 //! What of a gateway this process is, and how it is joined with the others.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use lagometer_gateway::core::ShardCount;
 use lagometer_gateway::server::{Join, Role};
 use lagometer_gateway_nats::NatsBus;
 use lagometer_nats::Settings;
@@ -28,20 +30,22 @@ pub(super) fn role(arguments: &NodeArguments) -> Result<Role, Failure> {
     };
     let settings = over_nats::settings(urls, &arguments.user, ATTEMPT);
     lagometer_nats::check(&settings).map_err(Failure::input)?;
+    // The command line has no other numbers.
+    let shards = ShardCount::new(arguments.shards).unwrap_or(ShardCount::ONE);
     match arguments.role {
         RoleName::All => Err(Failure::Input(
             "--nats joins the parts of a gateway, and this is a whole one: add --role edge or \
              --role channels, or leave --nats out"
                 .to_owned(),
         )),
-        RoleName::Edge => Ok(Role::Edge(join(settings))),
-        RoleName::Channels => Ok(Role::Channels(join(settings))),
+        RoleName::Edge => Ok(Role::Edge(join(settings, shards))),
+        RoleName::Channels => Ok(Role::Channels(join(settings, shards))),
     }
 }
 
-fn join(settings: Settings) -> Join {
-    Join::new(|node, inbox| {
-        let bus = NatsBus::start(settings, node, inbox).map_err(|why| why.to_string())?;
-        Ok(Box::new(bus))
+fn join(settings: Settings, shards: ShardCount) -> Join {
+    Join::new(shards, |node, inboxes| {
+        let bus = NatsBus::start(settings, node, inboxes).map_err(|why| why.to_string())?;
+        Ok(Arc::new(bus))
     })
 }

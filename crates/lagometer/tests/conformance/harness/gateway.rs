@@ -22,8 +22,8 @@ const START_AT_MOST: Duration = Duration::from_secs(20);
 pub(crate) enum Whose {
     /// This project's.
     Ours,
-    /// The same in four nodes joined by NATS: two edges, one for game servers and one for
-    /// players, a node that owns the channels and one that stands by.
+    /// The same in five nodes joined by NATS: two edges, one for game servers and one for
+    /// players, and three nodes which share out the channels.
     OursInNodes,
     /// The original, where [`CHANNELD`] names it.
     Channeld,
@@ -90,18 +90,19 @@ impl Gateway {
                 let server = nats.as_ref().expect("it was started");
                 let node = |name, role, servers, clients, web| {
                     let mut command = settings.ours(name, &folder, servers, clients, web);
-                    command.args(["--role", role, "--nats", &server.url]);
+                    command.args(["--role", role, "--nats", &server.url, "--shards=4"]);
                     spawn(command)
                 };
-                let [owner, other, players] = free_addresses();
+                let [one, two, three, players] = free_addresses();
                 // Nobody connects there. Of another address, for a port that the system
                 // chooses may be one of those above.
                 let not_used = SocketAddr::from(([127, 0, 0, 2], 0));
-                others.push(node("owner", "channels", not_used, not_used, owner));
-                others.push(node("other", "channels", not_used, not_used, other));
+                for (name, web) in [("one", one), ("two", two), ("three", three)] {
+                    others.push(node(name, "channels", not_used, not_used, web));
+                }
                 others.push(node("players", "edge", not_used, clients, players));
                 let child = node("servers", "edge", servers, not_used, metrics);
-                pages.extend([owner, other, players]);
+                pages.extend([one, two, three, players]);
                 child
             }
             Whose::Channeld => {
