@@ -1,17 +1,20 @@
 //! One gateway in several nodes: edges, which own connections, and nodes for channels,
-//! of which one owns all channels and the others stand by.
+//! which share the channels out among them and stand by for each other's.
 //!
 //! ```text
-//! edge A: connection loops ─┐                      ┌─ owner: the channel manager
+//! edge A: connection loops ─┐                      ┌─ owner: a shard's channel manager
 //! edge B: connection loops ─┼──── frames, NATS ────┤
 //! edge C: connection loops ─┘                      └─ others stand by for the lease
 //! ```
 //!
-//! Everything here is without I/O: [`EdgeNode`], [`ChannelsNode`] and the [`Lease`] take
+//! Everything here is without I/O: [`ShardedEdge`], [`ChannelsNode`] and the [`Lease`] take
 //! frames, answers and instants, and give back frames and requests. What carries them is
 //! a [`NodeBus`], which may lose, repeat and delay frames, and reorder those of different
 //! senders.
 //!
+//! - **The channels are divided into [shards](crate::core::ShardCount)**, each with an owner of
+//!   its own; what follows is of one shard. Nodes that own more than others
+//!   [hand some over](ShardShare).
 //! - **Who owns the channels** is decided by compare-and-set on one key-value entry. Each
 //!   change of owner has a higher epoch, which every frame bears: what is of an older one
 //!   is dropped.

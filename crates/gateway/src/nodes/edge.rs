@@ -1,4 +1,5 @@
-//! An edge's ways to the channels: a route for each of its connection loops.
+//! An edge's ways to the owner of one shard of the channels: a route for each of its
+//! connection loops.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -26,7 +27,7 @@ pub enum Delivery {
     /// A message of the channels.
     Message(ToConnections),
     /// The channels know nothing of this loop any more. What it sends is dropped until it
-    /// has said with this number that it has [settled](EdgeNode::settled) that.
+    /// has said with this number that it has [settled](super::ShardedEdge::settled) that.
     Lost(u32),
 }
 

@@ -51,7 +51,7 @@ struct Loop {
     lost: Vec<(ShardId, u32)>,
 }
 
-/// An edge of a gateway whose channels are divided. See the [module](self).
+/// An edge of a gateway: its ways to the owners of all shards of the channels.
 #[derive(Debug)]
 pub struct ShardedEdge {
     map: ShardMap,
