@@ -7,7 +7,6 @@ use async_nats::Client;
 use async_nats::jetstream::kv::{CreateErrorKind, Operation, Store, UpdateErrorKind};
 use async_nats::jetstream::stream::{Config, DiscardPolicy};
 use async_nats::jetstream::{self, Context};
-use lagometer_gateway::core::ShardId;
 use lagometer_gateway::nodes::{LeaseAnswer, LeaseRequest};
 use tokio::time::timeout;
 
@@ -17,7 +16,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 /// A cluster of NATS servers keeps the entry on so many of them: it outlives any one.
 const REPLICAS: usize = 3;
 
-/// What entries' keys begin with; the shard's number follows.
+/// What entries' keys begin with; the shard's number and how many there are follow.
 const KEY: &str = "channels";
 
 /// The entries of all shards, by whose revision nodes know whether it is still the one they have read.
@@ -46,7 +45,7 @@ impl Entry {
     }
 
     /// Does what is asked for.
-    pub(crate) async fn answer(&self, shard: ShardId, request: LeaseRequest) -> LeaseAnswer {
+    pub(crate) async fn answer(&self, shard: &str, request: LeaseRequest) -> LeaseAnswer {
         let answer = match timeout(ANSWER_WITHIN, self.try_to(shard, request)).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(why)) => LeaseAnswer::Failed(format!(
@@ -69,10 +68,10 @@ impl Entry {
 
     async fn try_to(
         &self,
-        shard: ShardId,
+        shard: &str,
         request: LeaseRequest,
     ) -> Result<LeaseAnswer, async_nats::Error> {
-        let key = format!("{KEY}.{}", shard.0);
+        let key = format!("{KEY}.{shard}");
         let store = self.store().await?;
         Ok(match request {
             LeaseRequest::Read => {

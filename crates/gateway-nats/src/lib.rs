@@ -2,10 +2,11 @@
 //!
 //! | subject, after the prefix | who sends it |
 //! | --- | --- |
-//! | `gateway.SHARD.all` | the owner of a shard of the channels: that it is it |
-//! | `gateway.SHARD.nodes.NODE` | others, for one node |
+//! | `gateway.SHARD-COUNT.all` | the owner of a shard of the channels: that it is it |
+//! | `gateway.SHARD-COUNT.nodes.NODE` | others, for one node |
 //!
-//! A shard's lease is the entry `channels.SHARD` of the `JetStream` key-value bucket
+//! Nodes that divide the channels into another number of shards are another gateway, which
+//! is said once. A shard's lease is the entry `channels.SHARD-COUNT` of the `JetStream` key-value bucket
 //! `PREFIX-gateway`, with its dots written as underscores.
 //!
 //! This is thin on purpose: what nodes say to each other, and what they do when something
@@ -204,7 +205,7 @@ impl Shell {
                 order = orders.recv() => match order {
                     Some(Order::Publish(shard, to, frame)) => {
                         if is_up {
-                            let subject = subject(prefix, &shard.0.to_string(), to);
+                            let subject = subject(prefix, &self.token(shard), to);
                             publish(&client, subject, frame).await;
                         }
                     }
@@ -212,9 +213,9 @@ impl Shell {
                         let Some(inbox) = self.inboxes.get(shard.index()).cloned() else {
                             continue;
                         };
-                        let entry = Arc::clone(&entry);
+                        let (entry, token) = (Arc::clone(&entry), self.token(shard));
                         tokio::spawn(async move {
-                            let answer = entry.answer(shard, task.request).await;
+                            let answer = entry.answer(&token, task.request).await;
                             inbox.put(BusEvent::Lease(task.number, answer));
                         });
                     }
@@ -234,14 +235,20 @@ impl Shell {
         }
     }
 
-    /// A frame has come: it is for the shard that its subject names. One of a shard that this
-    /// gateway does not have is of nodes with more of them, which is said once.
+    /// A frame has come: it is for the shard that its subject names. One that divides the
+    /// channels otherwise is not of this gateway, which is said once.
     fn take(&self, message: Message) {
         let shard = shard_of(&self.settings.prefix, &message.subject);
-        match shard.and_then(|shard| self.inboxes.get(shard.index())) {
+        let shard = shard.filter(|(_, count)| *count == self.inboxes.len());
+        match shard.and_then(|(shard, _)| self.inboxes.get(shard.index())) {
             Some(inbox) => inbox.put(BusEvent::Frame(message.payload)),
             None => self.say_other_shards(&message.subject),
         }
+    }
+
+    /// A shard as subjects and keys have it: with how many there are.
+    fn token(&self, shard: ShardId) -> String {
+        format!("{}-{}", shard.0, self.inboxes.len())
     }
 
     fn say_other_shards(&self, subject: &str) {
@@ -357,11 +364,11 @@ fn subject(prefix: &str, shard: &str, to: Address) -> String {
     }
 }
 
-/// The shard that a subject names.
-fn shard_of(prefix: &str, subject: &str) -> Option<ShardId> {
+/// The shard that a subject names, and of how many.
+fn shard_of(prefix: &str, subject: &str) -> Option<(ShardId, usize)> {
     let rest = subject.strip_prefix(prefix)?.strip_prefix(".gateway.")?;
-    let (shard, _) = rest.split_once('.')?;
-    shard.parse().ok().map(ShardId)
+    let (shard, count) = rest.split_once('.')?.0.split_once('-')?;
+    Some((ShardId(shard.parse().ok()?), count.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -372,11 +379,11 @@ mod tests {
     fn a_subject_names_its_shard() {
         let to = [Address::All, Address::Node(NodeId(7))];
         for to in to {
-            let subject = subject("team.a", "12", to);
-            assert_eq!(shard_of("team.a", &subject), Some(ShardId(12)));
+            let subject = subject("team.a", "12-16", to);
+            assert_eq!(shard_of("team.a", &subject), Some((ShardId(12), 16)));
             assert_eq!(shard_of("team.b", &subject), None);
         }
         assert_eq!(shard_of("team.a", "team.a.gateway.all"), None);
-        assert_eq!(shard_of("team.a", "team.a.gateway.x.all"), None);
+        assert_eq!(shard_of("team.a", "team.a.gateway.x-4.all"), None);
     }
 }

@@ -139,7 +139,14 @@ impl ChannelManager {
         }
         match message {
             ToChannels::Auth(attempt) => self.auth(now, from, attempt),
-            ToChannels::Messages { from, messages } => self.messages(now, from, &messages),
+            ToChannels::Messages {
+                from: sender,
+                messages,
+            } => {
+                if self.tables.connections.is_on(sender, from) {
+                    self.messages(now, sender, &messages);
+                }
+            }
             ToChannels::Admitted(connection) => self.admitted(now, from, connection),
             ToChannels::Introduced { key } => self.introduced(now, from, key),
             ToChannels::GlobalOwner { owner, version } => self.global_owner_is(owner, version),
@@ -160,10 +167,11 @@ impl ChannelManager {
             } => self.tables.undelivered(sender, bytes, is_notice),
             ToChannels::Closed { key, broke_off } => self.closed(now, from, key, broke_off),
             ToChannels::Misbehaved(what) => self.misbehaved(now, what),
-            ToChannels::Resync { id, channel } => {
+            ToChannels::Resync { id, channel } if self.tables.connections.is_on(id, from) => {
                 self.subscriptions
                     .resync(&mut self.tables, now, id, channel);
             }
+            ToChannels::Resync { .. } => {}
         }
         self.sweep_timers();
     }

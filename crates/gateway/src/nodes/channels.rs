@@ -76,6 +76,8 @@ pub struct ChannelsNode {
     yields_to: Option<NodeId>,
     /// That one has not taken them: this node goes on in a new epoch, once it has that.
     reclaims: bool,
+    /// How often in a row no other node has taken them.
+    refusals: u32,
     frames: VecDeque<(Address, Bytes)>,
     events: VecDeque<ChannelsEvent>,
     notes: VecDeque<Note>,
@@ -113,6 +115,7 @@ impl ChannelsNode {
             owns_since: now,
             yields_to: None,
             reclaims: false,
+            refusals: 0,
             frames: VecDeque::new(),
             events: VecDeque::new(),
             notes: VecDeque::new(),
@@ -367,7 +370,7 @@ impl ChannelsNode {
             return;
         }
         if epoch_of(before).is_some() {
-            self.yield_no_more();
+            self.yield_no_more(now);
             self.outgoing = None;
             self.follower = None;
             self.standbys.clear();

@@ -77,6 +77,8 @@ pub struct Lease {
     newest: u64,
     has_failed: bool,
     is_ending: bool,
+    /// It had it before, and gave it to another: what it wrote then is not its own any more.
+    has_given_up: bool,
     notes: Vec<Note>,
     /// The other version of a holder that was spoken of.
     refused: Option<u16>,
@@ -108,6 +110,7 @@ impl Lease {
             newest: 0,
             has_failed: false,
             is_ending: false,
+            has_given_up: false,
             notes: Vec::new(),
             refused: None,
             seen_at: None,
@@ -120,6 +123,7 @@ impl Lease {
         Self {
             numbers: self.numbers,
             newest: self.newest,
+            has_given_up: true,
             ..Self::new(now, self.node, self.times)
         }
     }
@@ -164,6 +168,13 @@ impl Lease {
                 is_named: false,
             });
             self.ask_at = now;
+        }
+    }
+
+    /// Likewise, unless something is asked already, or it is not known what is in the entry.
+    pub(super) fn raise_once_idle(&mut self, now: Time, epoch: u64) {
+        if self.asked.is_none() && self.take.is_none() && !self.is_doubted {
+            self.raise(now, epoch);
         }
     }
 
@@ -418,6 +429,22 @@ impl Lease {
             match of_holder {
                 Some((entry, new)) if entry.node == self.node && entry.epoch == *epoch => {
                     *revision = new;
+                    self.ask_at = now;
+                    return;
+                }
+                // Its own of another epoch, of which it was not told: it has that. How long,
+                // the next renewal says.
+                Some((entry, new))
+                    if entry.node == self.node
+                        && !entry.is_free
+                        && self
+                            .unanswered
+                            .is_some_and(|take| take.epoch == entry.epoch) =>
+                {
+                    (*epoch, *revision) = (entry.epoch, new);
+                    self.unanswered = None;
+                    self.predecessor = None;
+                    self.naming = Naming::default();
                     self.ask_at = now;
                     return;
                 }

@@ -113,7 +113,7 @@ impl Sides {
 
     /// Goes on with those of another node, and what was counted here.
     pub(super) fn replace(&mut self, others: Self) {
-        let Self { past, lost, .. } = *self;
+        let (past, lost) = self.counters();
         *self = Self {
             past,
             lost,

@@ -74,6 +74,7 @@ fn whatever_happens_to_nodes_every_player_sees_the_truth_in_the_end_and_nothing_
     assert!(all.windows_left_out > 0 && all.rests > 0, "{all:?}");
     assert!(all.frames_lost > schedules, "{all:?}");
     assert!(all.resumed > schedules / 20, "{all:?}");
+    assert!(all.yielded > schedules / 4 && all.kept > 0, "{all:?}");
     assert_eq!(all.resyncs, 0, "{all:?}");
 }
 

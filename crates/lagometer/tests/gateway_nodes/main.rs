@@ -237,7 +237,7 @@ fn nodes_wait_for_nats_and_say_so_once_and_are_not_ready() {
     let mut said = b"CONNECT {\"verbose\":false}\r\n".to_vec();
     for _ in 0..2 {
         said.extend_from_slice(
-            format!("PUB lagometer.gateway.0.all {}\r\n", frame.len()).as_bytes(),
+            format!("PUB lagometer.gateway.0-1.all {}\r\n", frame.len()).as_bytes(),
         );
         said.extend_from_slice(frame);
         said.extend_from_slice(b"\r\n");

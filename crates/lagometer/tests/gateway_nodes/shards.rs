@@ -158,4 +158,5 @@ fn nodes_with_another_number_of_shards_are_not_joined_and_one_line_says_why() {
     let says = "start all with the same --shards";
     edge.until("it says so", |edge| edge.log().contains(says));
     assert_eq!(edge.log().matches(says).count(), 1);
+    assert_eq!(edge.get("/readyz").0, 503);
 }

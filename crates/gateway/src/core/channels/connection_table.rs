@@ -134,6 +134,13 @@ impl ConnectionTable {
             .filter(|connection| connection.admitted && !connection.leaving)
     }
 
+    /// Whether a connection is on this side: its number may have been another's, and
+    /// something of that one on its way.
+    pub(super) fn is_on(&self, id: ConnId, side: SideId) -> bool {
+        self.any(id)
+            .is_some_and(|connection| connection.side == side)
+    }
+
     /// Likewise, those not let in and those leaving included.
     pub(super) fn any(&self, id: ConnId) -> Option<&ConnectionInfo> {
         self.by_id.get(&id).map(|connection| &**connection)

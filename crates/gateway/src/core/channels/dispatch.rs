@@ -65,7 +65,8 @@ impl ChannelManager {
             return;
         }
         let asked = self.decode(&request, message);
-        let is_of_shards = !self.tables.settings.shard.is_whole();
+        // Only such lists are put together by an edge.
+        let is_of_shards = channel == ChannelId::GLOBAL && !self.tables.settings.shard.is_whole();
         match asked {
             Some(ToGateway::ListChannel(asked)) if is_of_shards => {
                 self.list_part(&request, Some(&asked));

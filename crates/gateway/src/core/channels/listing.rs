@@ -1,5 +1,6 @@
 //! Listing channels.
 
+use bytes::Bytes;
 use lagometer_protocol::messages::channeldpb::list_channel_result_message::ChannelInfo;
 use lagometer_protocol::messages::channeldpb::{
     ChannelType, ListChannelMessage, ListChannelResultMessage,
@@ -48,17 +49,19 @@ impl ChannelManager {
         }
     }
 
-    /// A shard's part of the answer, which the edge puts together. It waits for all: who is
-    /// refused here gets an empty one.
+    /// A shard's part of the answer, which the edge puts together once it has all: there is
+    /// one even for whoever is refused. It costs what an answer does.
     pub(super) fn list_part(&mut self, request: &Request, message: Option<&ListChannelMessage>) {
         let found = message.and_then(|message| self.list(request, message));
+        let channels = found.map(|found| {
+            let channels = found.messages.into_iter().flatten().collect();
+            Bytes::from(ListChannelResultMessage { channels }.encode_to_vec())
+        });
+        self.tables
+            .charge_cause(channels.as_ref().map_or(0, Bytes::len), 1);
         let Some(connection) = self.tables.connections.get(request.from) else {
             return;
         };
-        let channels = found.map(|found| {
-            let channels = found.messages.into_iter().flatten().collect();
-            ListChannelResultMessage { channels }.encode_to_vec().into()
-        });
         let part = ToConnections::ListPart {
             to: request.from,
             channels,

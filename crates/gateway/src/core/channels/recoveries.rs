@@ -43,13 +43,31 @@ impl Recoveries {
         due: Option<Time>,
         channels: BTreeMap<ChannelId, Left>,
     ) {
-        let handle = Handle {
+        let mut handle = Handle {
             player,
             taken: false,
             due,
             channels,
         };
+        // What it came back for and was not given yet.
+        if let Some(before) = self.0.remove(&id) {
+            for (channel, left) in before.channels {
+                handle.channels.entry(channel).or_insert(left);
+            }
+        }
         self.0.insert(id, handle);
+    }
+
+    /// A server that has come back goes in order before it was given what it left: that is
+    /// over now. Returns whether there is such a one.
+    pub(super) fn give_up(&mut self, id: ConnId, now: Time) -> bool {
+        let handle = self.0.get_mut(&id);
+        let handle = handle.filter(|handle| handle.taken && !handle.channels.is_empty());
+        let Some(handle) = handle else {
+            return false;
+        };
+        (handle.taken, handle.due) = (false, Some(now));
+        true
     }
 
     /// A server logs in as `player`. Returns the number under which it has left
@@ -112,5 +130,45 @@ impl Recoveries {
     /// all.
     pub(super) fn is_returning(&self, id: ConnId) -> bool {
         self.0.get(&id).is_some_and(|handle| handle.taken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: ConnId = ConnId(7);
+
+    fn left(id: u32) -> BTreeMap<ChannelId, Left> {
+        let left = Left {
+            was_owner: true,
+            subscription: None,
+        };
+        [(ChannelId(id), left)].into()
+    }
+
+    #[test]
+    fn a_server_that_goes_before_it_was_given_what_it_left_has_left_it_still() {
+        let mut recoveries = Recoveries::default();
+        recoveries.leave(ID, "server".to_owned(), None, left(3));
+        assert!(recoveries.claim_number(ID, "server"));
+        assert!(!recoveries.claim_number(ID, "server"), "once");
+        // It breaks off, with nothing of its own yet.
+        recoveries.leave(ID, "server".to_owned(), None, BTreeMap::new());
+        assert!(!recoveries.claim_number(ID, "another"));
+        assert!(recoveries.claim_number(ID, "server"));
+        let all = recoveries
+            .take_up(ID, Time::from_secs(1))
+            .expect("a handle");
+        assert!(all.contains_key(&ChannelId(3)));
+        // From now on that is its own.
+        recoveries.leave(ID, "server".to_owned(), None, left(4));
+        assert!(recoveries.claim_number(ID, "server"));
+        // It goes in order before it was given it: over at once.
+        assert!(recoveries.give_up(ID, Time::from_secs(2)));
+        let all = recoveries
+            .expire(ID, Time::from_secs(2))
+            .expect("it is due");
+        assert_eq!(all.into_keys().collect::<Vec<_>>(), [ChannelId(4)]);
     }
 }

@@ -69,6 +69,9 @@ impl ChannelManager {
         self.orphan_channels(id);
         let Some(recovery) = recovery else {
             self.release_server(id);
+            if self.recoveries.give_up(id, now) {
+                self.tables.timers.add(now, Due::RecoveryTimeout { id });
+            }
             return;
         };
         self.tables.connections.reserve(id);

@@ -9,8 +9,10 @@ use super::super::lease::Standing;
 use super::super::sides::Sides;
 use super::ChannelsNode;
 
-/// An owner keeps a shard for at least so long.
+/// An owner keeps a shard for at least so long, and doubles that up to so often each time that
+/// no other node takes it.
 const KEEPS_FOR: Duration = Duration::from_secs(2);
+const DOUBLES_AT_MOST: u32 = 8;
 
 /// So long it is tried to hand one over: peers see nothing of it meanwhile.
 const YIELDS_WITHIN: Duration = Duration::from_secs(1);
@@ -41,7 +43,7 @@ impl ChannelsNode {
         let is_settled = matches!(self.standing(now), Standing::Owns(_))
             && !self.is_ending
             && !self.reclaims
-            && now.since(self.owns_since) >= KEEPS_FOR;
+            && now.since(self.owns_since) >= KEEPS_FOR * (1 << self.refusals);
         if !is_settled {
             return None;
         }
@@ -85,13 +87,16 @@ impl ChannelsNode {
         self.yields_to = None;
         self.is_ending = false;
         self.reclaims = true;
+        self.refusals = (self.refusals + 1).min(DOUBLES_AT_MOST);
         self.drive_reclaiming(now);
     }
 
     /// The channels are another's, handed over or not. A node that yielded and did not give
     /// up the lease itself stands by, as one that has lost it.
-    pub(super) fn yield_no_more(&mut self) {
-        self.reclaims = false;
+    pub(super) fn yield_no_more(&mut self, now: Time) {
+        if std::mem::take(&mut self.reclaims) && self.is_ending {
+            self.lease.end(now, None);
+        }
         if self.outgoing.is_some() && self.yields_to.take().is_some() {
             self.is_ending = false;
         }
@@ -102,7 +107,7 @@ impl ChannelsNode {
         if let (true, Standing::Rests(epoch) | Standing::Owns(epoch)) =
             (self.reclaims, self.standing)
         {
-            self.lease.raise(now, epoch);
+            self.lease.raise_once_idle(now, epoch);
         }
     }
 
@@ -119,6 +124,9 @@ impl ChannelsNode {
         self.notes.push_back(Note::Owner(epoch));
         self.notes.push_back(Note::GoesOn);
         self.announce_to_edges(epoch);
+        if self.is_ending {
+            self.leave(now);
+        }
     }
 
     /// A node that has handed its channels over stands by from now on.

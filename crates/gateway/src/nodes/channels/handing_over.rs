@@ -25,11 +25,15 @@ impl ChannelsNode {
     /// [`is_over`](Self::is_over) the node is to be driven on.
     pub fn end(&mut self, now: Time) {
         // Even if another does not take them.
-        self.yields_to = None;
-        if std::mem::replace(&mut self.is_ending, true) {
-            return;
+        if self.yields_to.take().is_some()
+            && let Some(outgoing) = &mut self.outgoing
+        {
+            outgoing.until = now + self.times.handover;
         }
-        self.leave(now);
+        // What it reclaims is handed over once it has that.
+        if !std::mem::replace(&mut self.is_ending, true) && !self.reclaims {
+            self.leave(now);
+        }
     }
 
     /// Hands the channels over, if they are this node's, and ends to own or follow any.
@@ -340,6 +344,7 @@ impl ChannelsNode {
     pub(super) fn begin(&mut self, now: Time, epoch: u64) {
         self.announce_at = now;
         self.owns_since = now;
+        self.refusals = 0;
         (self.follow_at, self.follow_pause) = (now, self.times.renew);
         self.standbys.clear();
         self.notes.push_back(Note::Owner(epoch));

@@ -46,7 +46,10 @@ impl Lease {
         let is_for_me = |entry: Entry| entry.successor.is_none_or(|node| node == self.node);
         let is_free = entry.is_some_and(|entry| entry.is_free && is_for_me(entry));
         // Who is in sync goes before others.
-        let is_for_another = entry.is_some_and(|entry| !entry.is_free && !is_for_me(entry));
+        // Where its own giving up was lost, whom it was for goes first, too.
+        let was_mine = |entry: Entry| self.has_given_up && entry.node == self.node;
+        let is_for_another =
+            entry.is_some_and(|entry| !entry.is_free && (!is_for_me(entry) || was_mine(entry)));
         let timeout = if is_for_another {
             // … by more than one answer that is lost costs it.
             self.times.lease + 3 * self.times.renew

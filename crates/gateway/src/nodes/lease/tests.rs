@@ -357,3 +357,56 @@ fn what_was_reported_while_nothing_could_be_read_may_name_nobody() {
     pass(&mut [&mut other], &mut store, 8_000, 10_900, true);
     assert_eq!(other.standing(at(10_900)), Standing::StandsBy);
 }
+
+#[test]
+fn a_higher_epoch_whose_answer_was_lost_is_the_holders_all_the_same() {
+    let (mut one, mut other, mut store) = (node(1), node(2), Store::default());
+    pass(&mut [&mut one, &mut other], &mut store, 0, 1_400, true);
+    one.raise_once_idle(at(1_400), 1);
+    one.handle_deadline(at(1_400));
+    let task = one.poll_task().expect("it takes another epoch");
+    assert!(matches!(
+        store.answer(task.request),
+        LeaseAnswer::Written(_)
+    ));
+    let lost = LeaseAnswer::Failed("timed out".to_owned());
+    one.on_answer(at(1_500), task.number, lost);
+    // Asked for again, in vain, before it has looked.
+    one.raise_once_idle(at(1_500), 1);
+    for millis in (1_500..20_000).step_by(1_000) {
+        assert_ne!(one.standing(at(millis)), Standing::StandsBy, "{millis}");
+        pass(
+            &mut [&mut one, &mut other],
+            &mut store,
+            millis,
+            millis + 1_000,
+            true,
+        );
+    }
+    assert_eq!(one.standing(at(20_000)), Standing::Owns(2));
+    assert_eq!(other.standing(at(20_000)), Standing::StandsBy);
+}
+
+/// It never does nothing but ask for what cannot be written.
+#[test]
+fn a_higher_epoch_that_is_refused_is_asked_for_again_once_the_entry_was_read() {
+    let (mut one, mut store) = (node(1), Store::default());
+    pass(&mut [&mut one], &mut store, 0, 1_400, true);
+    // Another has it meanwhile.
+    let mut other = node(2);
+    other.note_epoch(1);
+    let taken = other.entry(2).encode();
+    store.answer(LeaseRequest::Update(taken, store.revision));
+    let mut asked = 0;
+    for millis in (1_400..2_400).step_by(10) {
+        one.raise_once_idle(at(millis), 1);
+        one.handle_deadline(at(millis));
+        while let Some(task) = one.poll_task() {
+            asked += 1;
+            let answer = store.answer(task.request);
+            one.on_answer(at(millis), task.number, answer);
+        }
+    }
+    assert_eq!(one.standing(at(2_400)), Standing::StandsBy);
+    assert!(asked < 10, "{asked}");
+}

@@ -70,7 +70,9 @@ impl Placement {
             // It names the channel, and comes on it or on GLOBAL.
             let removed = first_field(message.body).unwrap_or(channel.0);
             let shard = self.shard_of(ChannelId(removed));
-            if self.servers.contains(&from) && self.freed.len() < FREED_AT_MOST {
+            // Cells and entities are always at home.
+            let is_spread = (1..self.map.spatial_channels_from).contains(&removed);
+            if is_spread && self.servers.contains(&from) && self.freed.len() < FREED_AT_MOST {
                 self.freed.push(shard);
             }
             return Destination::One(shard);

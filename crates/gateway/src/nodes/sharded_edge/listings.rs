@@ -15,6 +15,10 @@ use crate::core::{ConnId, ShardCount, ShardId};
 /// passed over.
 const AT_ONCE: usize = 64;
 
+/// Parts of one connection's lists wait for the others up to so many bytes; beyond that a shard
+/// counts as one that refused.
+const WAITING_BYTES: usize = 1 << 20;
+
 /// Room for a message's envelope.
 const ENVELOPE_BYTES: usize = 64;
 
@@ -40,11 +44,19 @@ struct Listing {
     parts: Vec<ShardAnswer>,
 }
 
-/// All of one loop, by who asked, in the order in which they did.
+/// Those of one connection, in the order in which it asked.
+#[derive(Debug, Default)]
+struct Asked {
+    listings: VecDeque<Listing>,
+    /// Of all parts that have come.
+    waiting_bytes: usize,
+}
+
+/// All of one loop, by who asked.
 #[derive(Debug)]
 pub(super) struct Listings {
     shards: usize,
-    by_id: BTreeMap<ConnId, VecDeque<Listing>>,
+    by_id: BTreeMap<ConnId, Asked>,
 }
 
 impl Listings {
@@ -57,7 +69,7 @@ impl Listings {
 
     /// A connection asks for a list. Returns whether it is to be passed on.
     pub(super) fn ask(&mut self, from: ConnId, message: &MessagePack<'_>) -> bool {
-        let listings = self.by_id.entry(from).or_default();
+        let listings = &mut self.by_id.entry(from).or_default().listings;
         if listings.len() >= AT_ONCE {
             return false;
         }
@@ -78,7 +90,11 @@ impl Listings {
         to: ConnId,
         part: Option<Bytes>,
     ) -> Option<Vec<Bytes>> {
-        let listings = self.by_id.get_mut(&to)?;
+        let asked = self.by_id.get_mut(&to)?;
+        let fits = |part: &Bytes| asked.waiting_bytes + part.len() <= WAITING_BYTES;
+        let part = part.filter(fits);
+        asked.waiting_bytes += part.as_ref().map_or(0, Bytes::len);
+        let listings = &mut asked.listings;
         let parts = listings.iter_mut().map(|it| &mut it.parts);
         let mut open = parts.filter_map(|parts| parts.get_mut(shard.index()));
         *open.find(|part| **part == ShardAnswer::Awaited)? =
@@ -86,6 +102,7 @@ impl Listings {
         // Each shard answers in order, so that the first is whole before the others are.
         let is_whole = !listings.front()?.parts.contains(&ShardAnswer::Awaited);
         let listing = is_whole.then(|| listings.pop_front())??;
+        asked.waiting_bytes -= listing.bytes();
         if listings.is_empty() {
             self.by_id.remove(&to);
         }
@@ -104,6 +121,15 @@ impl Listings {
 }
 
 impl Listing {
+    /// Of the parts that have come.
+    fn bytes(&self) -> usize {
+        let parts = self.parts.iter().map(|part| match part {
+            ShardAnswer::Listed(channels) => channels.len(),
+            ShardAnswer::Awaited | ShardAnswer::Refused => 0,
+        });
+        parts.sum()
+    }
+
     /// The messages of the answer, each encoded as one of a packet's: the first bears the
     /// stub number. None where every shard refused.
     fn answer(self) -> Vec<Bytes> {
@@ -202,6 +228,22 @@ mod tests {
             assert!(listings.ask(asks, &message));
         }
         assert!(!listings.ask(asks, &message), "too many");
+    }
+
+    #[test]
+    fn what_waits_for_one_connection_is_bounded() {
+        let mut listings = Listings::new(ShardCount::new(2).expect("a count"));
+        let (asks, message) = (ConnId(1), MessagePack::default());
+        let long = part(&(0..200).collect::<Vec<u32>>());
+        for _ in 0..10 {
+            assert!(listings.ask(asks, &message));
+            listings.take(ShardId::HOME, asks, Some(long.clone()));
+        }
+        let kept = WAITING_BYTES / long.len();
+        let answers = (0..10).map(|_| listings.take(ShardId(1), asks, None));
+        let answers: Vec<bool> = answers.map(|it| !it.expect("whole").is_empty()).collect();
+        assert_eq!(answers.iter().filter(|full| **full).count(), kept);
+        assert!(listings.by_id.is_empty());
     }
 
     #[test]
