@@ -77,8 +77,9 @@ pub struct Lease {
     newest: u64,
     has_failed: bool,
     is_ending: bool,
-    /// It had it before, and gave it to another: what it wrote then is not its own any more.
-    has_given_up: bool,
+    /// The epoch in which it had it before, and gave it to another: what it wrote until then is
+    /// not its own any more.
+    given_up: Option<u64>,
     notes: Vec<Note>,
     /// The other version of a holder that was spoken of.
     refused: Option<u16>,
@@ -110,7 +111,7 @@ impl Lease {
             newest: 0,
             has_failed: false,
             is_ending: false,
-            has_given_up: false,
+            given_up: None,
             notes: Vec::new(),
             refused: None,
             seen_at: None,
@@ -123,7 +124,7 @@ impl Lease {
         Self {
             numbers: self.numbers,
             newest: self.newest,
-            has_given_up: true,
+            given_up: Some(self.newest),
             ..Self::new(now, self.node, self.times)
         }
     }

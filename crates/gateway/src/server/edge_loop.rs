@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use lagometer_units::Time;
 use rustix::io::Errno;
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use crate::core::{Shard, ShardCount, ShardId};
 use crate::nodes::{BusEvent, Delivery, NodeBus, Note, ShardedEdge};
@@ -160,6 +160,11 @@ pub(super) fn write(shard: Shard, note: &Note) {
             | Note::HandedOver { .. }
             | Note::GoesOnAt { .. }
     );
+    // All shards' leases are in one store: what is wrong with it is said once.
+    if matches!(note, Note::LeaseFailed(_)) && !shard.is_home() {
+        debug!("{}: {note}", shard.id);
+        return;
+    }
     match (shard.is_whole(), is_good) {
         (true, true) => info!("{note}"),
         (true, false) => warn!("{note}"),

@@ -47,7 +47,7 @@ impl Lease {
         let is_free = entry.is_some_and(|entry| entry.is_free && is_for_me(entry));
         // Who is in sync goes before others.
         // Where its own giving up was lost, whom it was for goes first, too.
-        let was_mine = |entry: Entry| self.has_given_up && entry.node == self.node;
+        let was_mine = |entry: Entry| entry.node == self.node && Some(entry.epoch) <= self.given_up;
         let is_for_another =
             entry.is_some_and(|entry| !entry.is_free && (!is_for_me(entry) || was_mine(entry)));
         let timeout = if is_for_another {
