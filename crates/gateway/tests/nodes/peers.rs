@@ -31,7 +31,7 @@ const MARK: u32 = 0;
 
 /// The type of the channels that the server makes beside GLOBAL, and how many it makes.
 const ROOM: i32 = 2;
-pub(crate) const ROOMS: usize = 3;
+pub(crate) const ROOMS: usize = 2;
 
 /// Peers look so often which channels there are.
 const LISTS_EVERY: u64 = 1_000 * crate::bus::MS;
