@@ -95,6 +95,7 @@ mod budget;
 pub(crate) mod burst_queue;
 pub mod bus;
 mod by_number;
+pub(crate) mod channel_list;
 mod channels;
 mod check;
 mod connections;
@@ -107,6 +108,7 @@ mod shards;
 pub use budget::{Budget, BudgetMonitor, OverBudgetCounters};
 pub use bus::CloseReason;
 pub use channels::{AuthRequest, AuthVerdict, ChannelManager, SnapshotError, Ticket};
+pub(crate) use channels::{Envelope, encode};
 pub use check::{BrokenInvariant, sides_agree};
 pub use connections::{AddressBanned, ConnectionManager, ReadControl, Received, Recording};
 pub use counters::{

@@ -58,6 +58,7 @@ use logins::Logins;
 pub use logins::{AuthRequest, AuthVerdict, Ticket};
 use orphans::Orphans;
 use outbound::Outbound;
+pub(crate) use outgoing::{Envelope, encode};
 use recoveries::Recoveries;
 pub use snapshot::SnapshotError;
 use subscriptions::Subscriptions;

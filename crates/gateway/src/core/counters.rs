@@ -139,31 +139,52 @@ pub struct ChannelCounters {
 
 impl TypeCounters {
     fn add_all(&mut self, other: &Self) {
-        self.channels += other.channels;
-        self.subscriptions += other.subscriptions;
-        self.updates += other.updates;
-        self.windows += other.windows;
-        self.states += other.states;
-        self.bytes += other.bytes;
-        self.lateness.add_all(&other.lateness);
-        self.age.add_all(&other.age);
+        let Self {
+            channels,
+            subscriptions,
+            updates,
+            windows,
+            states,
+            bytes,
+            lateness,
+            age,
+        } = other;
+        self.channels += channels;
+        self.subscriptions += subscriptions;
+        self.updates += updates;
+        self.windows += windows;
+        self.states += states;
+        self.bytes += bytes;
+        self.lateness.add_all(lateness);
+        self.age.add_all(age);
     }
 }
 
 impl ChannelCounters {
     /// Adds what another shard's manager has counted.
     pub fn add(&mut self, other: &Self) {
-        for (sum, other) in self.types.iter_mut().zip(&other.types) {
+        let Self {
+            types,
+            ticks,
+            dropped,
+            too_long,
+            forwarded,
+            handovers,
+            logins_refused,
+            over_budget,
+            events_lost,
+        } = other;
+        for (sum, other) in self.types.iter_mut().zip(types) {
             sum.add_all(other);
         }
-        self.ticks.add_all(&other.ticks);
-        self.dropped += other.dropped;
-        self.too_long += other.too_long;
-        self.forwarded += other.forwarded;
-        self.handovers += other.handovers;
-        self.logins_refused += other.logins_refused;
-        self.over_budget.add(&other.over_budget);
-        self.events_lost += other.events_lost;
+        self.ticks.add_all(ticks);
+        self.dropped += dropped;
+        self.too_long += too_long;
+        self.forwarded += forwarded;
+        self.handovers += handovers;
+        self.logins_refused += logins_refused;
+        self.over_budget.add(over_budget);
+        self.events_lost += events_lost;
     }
 
     pub(super) fn of_mut(&mut self, channel_type: i32) -> &mut TypeCounters {

@@ -99,6 +99,12 @@ impl Shard {
         self.id == ShardId::HOME
     }
 
+    /// Whether it has all that, and others have channels beside.
+    #[must_use]
+    pub fn is_home_of_several(self) -> bool {
+        self.is_home() && !self.is_whole()
+    }
+
     /// Whether it is the only one.
     #[must_use]
     pub fn is_whole(self) -> bool {

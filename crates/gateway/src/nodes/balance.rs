@@ -82,11 +82,11 @@ impl ShardShare {
         }
         node.set_load(self.load.owned());
         if self.is_yielding {
-            let is_kept = !node.is_yielding();
-            if node.is_over() && !is_kept {
+            if node.is_yielding() {
+                if !node.is_over() {
+                    return false;
+                }
                 node.stand_by_again(now);
-            } else if !is_kept {
-                return false;
             }
             self.load.yielded(now);
             self.is_yielding = false;

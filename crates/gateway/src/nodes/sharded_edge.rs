@@ -19,7 +19,7 @@ use lagometer_units::Time;
 use crate::core::bus::{
     CheckedMessages, HomeVersion, Recipients, ToChannels, ToConnections, Window,
 };
-use crate::core::{ConnId, GroupId, ShardCount, ShardId};
+use crate::core::{ChannelId, ConnId, GroupId, ShardCount, ShardId};
 
 use super::NodeTimes;
 use super::bus::{Address, NodeId, Note};
@@ -27,7 +27,7 @@ use super::edge::{Delivery, EdgeNode};
 use super::route::RouteCounters;
 
 use destination::{Destination, Placement};
-use introductions::Introductions;
+use introductions::{Introductions, Step};
 use listings::Listings;
 
 /// What is divided how, as all nodes of a gateway have it.
@@ -37,6 +37,12 @@ pub struct ShardMap {
     pub count: ShardCount,
     /// The first channel number that is a cell's or an entity's, which all are at home.
     pub spatial_channels_from: u32,
+}
+
+impl ShardMap {
+    fn shard_of(self, channel: ChannelId) -> ShardId {
+        self.count.shard_of(channel, self.spatial_channels_from)
+    }
 }
 
 /// What an edge knows of one connection loop.
@@ -156,20 +162,12 @@ impl ShardedEdge {
                 self.send_to_all(now, number, &message);
             }
             ToChannels::Resync { channel, .. } => {
-                let shard = self.shard_of(channel);
+                let shard = self.map.shard_of(channel);
                 self.shards[shard.index()].send(now, number, &message);
             }
             // Who paused whom is of connections, which all are known at home.
             _ => self.shards[0].send(now, number, &message),
         }
-    }
-
-    fn shard_of(&self, channel: crate::core::ChannelId) -> ShardId {
-        let ShardMap {
-            count,
-            spatial_channels_from,
-        } = self.map;
-        count.shard_of(channel, spatial_channels_from)
     }
 
     fn send_to_all(&mut self, now: Time, number: u16, message: &ToChannels) {
@@ -182,25 +180,18 @@ impl ShardedEdge {
     /// as do those for one channel in one process; others never were.
     fn send_messages(&mut self, now: Time, number: u16, from: ConnId, messages: &CheckedMessages) {
         let of_loop = &mut self.loops[usize::from(number)];
-        let mut places: Vec<Vec<usize>> = vec![Vec::new(); self.shards.len()];
-        for (place, message) in messages.iter().enumerate() {
-            match of_loop.placement.destination(from, &message) {
-                Destination::One(shard) => places[shard.index()].push(place),
-                Destination::All => {
-                    if of_loop.listings.ask(from, &message) {
-                        for all in &mut places {
-                            all.push(place);
-                        }
-                    }
-                }
-            }
-        }
-        let count = messages.envelopes().len();
-        for (shard, places) in self.shards.iter_mut().zip(places) {
-            let messages = match places.len() {
+        let destinations = messages.iter().map(|message| {
+            let to = of_loop.placement.destination(from, &message);
+            let is_refused = to == Destination::All && !of_loop.listings.ask(from, &message);
+            (!is_refused).then_some(to)
+        });
+        let destinations: Vec<Option<Destination>> = destinations.collect();
+        for (id, shard) in self.map.count.all().zip(&mut self.shards) {
+            let is_for = |to: &Option<Destination>| to.is_some_and(|to| to.includes(id));
+            let messages = match destinations.iter().filter(|to| is_for(to)).count() {
                 0 => continue,
-                len if len == count => messages.clone(),
-                _ => messages.pick(&places),
+                count if count == destinations.len() => messages.clone(),
+                _ => messages.pick(|place| is_for(&destinations[place])),
             };
             shard.send(now, number, &ToChannels::Messages { from, messages });
         }
@@ -336,77 +327,59 @@ impl ShardedEdge {
         if !of_loop.lost.is_empty() {
             return;
         }
-        let group = |group: GroupId| {
-            let step = u32::from(self.map.count.get());
-            GroupId(
-                group
-                    .0
-                    .saturating_mul(step)
-                    .saturating_add(u32::from(shard.0)),
-            )
-        };
-        let recipients = |to: Recipients| match to {
-            Recipients::Group(of_shard) => Recipients::Group(group(of_shard)),
-            these @ Recipients::These(_) => these,
-        };
-        let message = match message {
+        match message {
             ToConnections::AuthAnswer { .. } => {
                 let epoch = self.shards[0].epoch().unwrap_or_default();
-                if let Some(answer) = of_loop.introductions.on_answer(message, epoch) {
-                    self.deliver(number, answer);
-                } else if let Some(admitted) = of_loop.introductions.newest() {
-                    let admitted = ToChannels::Admitted(admitted);
-                    for shard in &mut self.shards[1..] {
-                        shard.send(now, number, &admitted);
+                match of_loop.introductions.on_answer(message, epoch) {
+                    Some(Step::Deliver(answer)) => self.deliver(number, answer),
+                    Some(Step::MakeKnown(admitted)) => {
+                        let admitted = ToChannels::Admitted(admitted);
+                        for shard in &mut self.shards[1..] {
+                            shard.send(now, number, &admitted);
+                        }
                     }
+                    None => {}
                 }
-                return;
             }
             ToConnections::Known { key } => {
-                if let Some(answer) = of_loop.introductions.on_known(shard, key) {
-                    if let ToConnections::AuthAnswer { key, id, .. } = &answer {
-                        let peer = of_loop.introductions.peer(*key);
-                        of_loop.placement.introduce(*id, peer);
-                    }
+                if let Some((connection, answer)) = of_loop.introductions.on_known(shard, key) {
+                    of_loop.placement.introduce(connection.id, connection.peer);
                     self.deliver(number, answer);
                     self.send_to_all(now, number, &ToChannels::Introduced { key });
                 }
-                return;
             }
             ToConnections::ListPart { to, channels } => {
                 let answer = of_loop.listings.take(shard, to, channels);
                 for message in answer.into_iter().flatten() {
                     self.deliver(number, ToConnections::Send { to, message });
                 }
-                return;
             }
-            ToConnections::Join {
-                group: of_shard,
-                channel,
-                member,
-            } => ToConnections::Join {
-                group: group(of_shard),
-                channel,
-                member,
-            },
-            ToConnections::Leave {
-                group: of_shard,
-                id,
-            } => ToConnections::Leave {
-                group: group(of_shard),
-                id,
-            },
-            ToConnections::Window(window) => ToConnections::Window(Window {
-                to: recipients(window.to),
-                ..window
-            }),
-            ToConnections::Missed { to, channel } => ToConnections::Missed {
-                to: recipients(to),
-                channel,
-            },
-            other => other,
+            mut other => {
+                self.renumber(shard, &mut other);
+                self.deliver(number, other);
+            }
+        }
+    }
+
+    /// Gives the group that a shard speaks of, if it speaks of one, a number that is no other
+    /// shard's.
+    fn renumber(&self, shard: ShardId, message: &mut ToConnections) {
+        let (ToConnections::Join { group, .. }
+        | ToConnections::Leave { group, .. }
+        | ToConnections::Window(Window {
+            to: Recipients::Group(group),
+            ..
+        })
+        | ToConnections::Missed {
+            to: Recipients::Group(group),
+            ..
+        }) = message
+        else {
+            return;
         };
-        self.deliver(number, message);
+        let step = u32::from(self.map.count.get());
+        let number = group.0.saturating_mul(step);
+        *group = GroupId(number.saturating_add(u32::from(shard.0)));
     }
 
     fn deliver(&mut self, number: u16, message: ToConnections) {

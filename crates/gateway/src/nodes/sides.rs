@@ -121,11 +121,6 @@ impl Sides {
         };
     }
 
-    /// Goes on with what was counted elsewhere.
-    pub(super) fn replace_counters(&mut self, others: &Self) {
-        (self.past, self.lost) = others.counters();
-    }
-
     /// A route that is to be given up, and why.
     pub(super) fn lost(&self, now: Time) -> Option<(SideId, &'static str)> {
         let mut sides = self.by_id.iter();

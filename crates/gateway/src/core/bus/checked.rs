@@ -74,16 +74,16 @@ impl CheckedMessages {
         })
     }
 
-    /// Likewise the messages with these places, which must be in order, and be there.
-    pub(crate) fn pick(&self, places: &[usize]) -> Self {
-        let mut bodies = Vec::new();
-        let mut envelopes = Vec::with_capacity(places.len());
-        let mut wanted = places.iter().copied().peekable();
-        for (place, message) in self.iter().enumerate() {
-            if wanted.next_if_eq(&place).is_some() {
-                bodies.extend_from_slice(message.body);
-                envelopes.push(CheckedEnvelope::new(&message, bodies.len()));
-            }
+    /// Those messages whose places are wanted, in order.
+    pub(crate) fn pick(&self, is_wanted: impl Fn(usize) -> bool) -> Self {
+        let (mut envelopes, mut bodies) = (Vec::new(), Vec::new());
+        for (_, message) in self
+            .iter()
+            .enumerate()
+            .filter(|(place, _)| is_wanted(*place))
+        {
+            bodies.extend_from_slice(message.body);
+            envelopes.push(CheckedEnvelope::new(&message, bodies.len()));
         }
         Self::new(&envelopes, bodies.into())
     }

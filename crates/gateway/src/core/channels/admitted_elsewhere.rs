@@ -91,7 +91,7 @@ impl ChannelManager {
 impl Tables {
     /// GLOBAL has another owner: all edges are to make that known to the other shards.
     pub(super) fn report_global_owner(&mut self) {
-        if self.settings.shard.is_home() && !self.settings.shard.is_whole() {
+        if self.settings.shard.is_home_of_several() {
             self.home_version.number += 1;
             let sides: Vec<SideId> = self.out.sides().iter().copied().collect();
             for side in sides {
@@ -102,7 +102,7 @@ impl Tables {
 
     /// Tells a connection manager who owns GLOBAL.
     pub(super) fn report_global_owner_to(&mut self, side: SideId) {
-        if self.settings.shard.is_home() && !self.settings.shard.is_whole() {
+        if self.settings.shard.is_home_of_several() {
             let message = ToConnections::GlobalOwner {
                 owner: self.owner(ChannelId::GLOBAL),
                 number: self.home_version.number,

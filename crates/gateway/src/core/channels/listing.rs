@@ -1,15 +1,16 @@
 //! Listing channels.
 
 use bytes::Bytes;
+use lagometer_protocol::FromGateway;
 use lagometer_protocol::messages::channeldpb::list_channel_result_message::ChannelInfo;
 use lagometer_protocol::messages::channeldpb::{
     ChannelType, ListChannelMessage, ListChannelResultMessage,
 };
-use lagometer_protocol::{FromGateway, MAX_MESSAGE_LEN};
 use prost::Message;
 
 use crate::core::budget::Budget;
 use crate::core::bus::ToConnections;
+use crate::core::channel_list;
 use crate::core::ids::ChannelId;
 
 use super::ChannelManager;
@@ -17,17 +18,10 @@ use super::accounts::BYTES_PER_UNIT;
 use super::dispatch::Request;
 use super::tables::Tables;
 
-/// Room for a message's envelope.
-const ENVELOPE_BYTES: usize = 64;
-
-/// What an entry of the list has beside the entry itself: its key and length.
-const ENTRY_BYTES: usize = 4;
-
 /// The channels that a list is to name.
 #[derive(Debug, Default)]
 struct Found {
-    /// As many messages as it takes.
-    messages: Vec<Vec<ChannelInfo>>,
+    channels: Vec<ChannelInfo>,
     units: u64,
     /// More than the answer may hold, or than may be looked for.
     is_cut: bool,
@@ -42,7 +36,7 @@ impl ChannelManager {
             return;
         };
         let mut envelope = request.envelope;
-        for channels in found.messages {
+        for channels in channel_list::divide(found.channels) {
             let result = FromGateway::ListChannel(ListChannelResultMessage { channels });
             self.tables.send(request.from, envelope, &result);
             envelope = envelope.copy();
@@ -54,7 +48,7 @@ impl ChannelManager {
     pub(super) fn list_part(&mut self, request: &Request, message: Option<&ListChannelMessage>) {
         let found = message.and_then(|message| self.list(request, message));
         let channels = found.map(|found| {
-            let channels = found.messages.into_iter().flatten().collect();
+            let channels = found.channels;
             Bytes::from(ListChannelResultMessage { channels }.encode_to_vec())
         });
         self.tables
@@ -99,7 +93,7 @@ impl ChannelManager {
 impl Tables {
     fn find_channels(&self, asked: &ListChannelMessage, most_bytes: usize, units: u64) -> Found {
         let mut found = Found::default();
-        let (mut channels, mut bytes, mut all_bytes) = (Vec::new(), 0, 0);
+        let mut bytes = 0;
         let is_home = self.settings.shard.is_home();
         for channel in self.channels.values() {
             if !is_home && channel.id == ChannelId::GLOBAL {
@@ -127,20 +121,14 @@ impl Tables {
                 channel_type: channel.kind,
                 metadata: channel.metadata.clone(),
             };
-            let more = info.encoded_len() + ENTRY_BYTES;
-            if all_bytes + more > most_bytes {
+            let more = channel_list::entry_bytes(&info);
+            if bytes + more > most_bytes {
                 found.is_cut = true;
                 break;
             }
-            if bytes + more > MAX_MESSAGE_LEN - ENVELOPE_BYTES {
-                found.messages.push(std::mem::take(&mut channels));
-                bytes = 0;
-            }
             bytes += more;
-            all_bytes += more;
-            channels.push(info);
+            found.channels.push(info);
         }
-        found.messages.push(channels);
         found
     }
 }

@@ -13,10 +13,10 @@ use super::tables::Tables;
 
 /// What a message bears beside its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Envelope {
-    pub(super) channel: ChannelId,
-    pub(super) stub_id: u32,
-    pub(super) broadcast: u32,
+pub(crate) struct Envelope {
+    pub(crate) channel: ChannelId,
+    pub(crate) stub_id: u32,
+    pub(crate) broadcast: u32,
 }
 
 impl Envelope {
@@ -30,7 +30,7 @@ impl Envelope {
     }
 
     /// Of the copy that a third party gets.
-    pub(super) fn copy(self) -> Self {
+    pub(crate) fn copy(self) -> Self {
         Self { stub_id: 0, ..self }
     }
 
@@ -40,7 +40,7 @@ impl Envelope {
 }
 
 /// Encodes a message as one of a packet's.
-pub(super) fn encode(envelope: Envelope, message: &FromGateway) -> Vec<u8> {
+pub(crate) fn encode(envelope: Envelope, message: &FromGateway) -> Vec<u8> {
     let mut body = Vec::new();
     message.encode_body(&mut body);
     let mut out = Vec::with_capacity(body.len() + 32);

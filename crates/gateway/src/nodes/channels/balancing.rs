@@ -129,18 +129,10 @@ impl ChannelsNode {
         }
     }
 
-    /// A node that has handed its channels over stands by from now on.
+    /// A node that has handed its channels over stands by from now on, as one does that has
+    /// lost its lease.
     pub fn stand_by_again(&mut self, now: Time) {
-        let mut fresh = Self::new(now, self.node, self.times);
-        fresh.lease = self.lease.begin_anew(now);
-        std::mem::swap(&mut fresh, self);
-        let past = fresh;
-        self.sides.replace_counters(&past.sides);
-        self.load = past.load;
-        self.resyncs = past.resyncs;
-        self.sessions = past.sessions;
-        self.followed = past.followed;
-        self.refused = past.refused;
-        (self.frames, self.events, self.notes) = (past.frames, past.events, past.notes);
+        self.lease = self.lease.begin_anew(now);
+        (self.is_ending, self.yields_to, self.heir) = (false, None, None);
     }
 }

@@ -21,6 +21,12 @@ pub(super) enum Destination {
     All,
 }
 
+impl Destination {
+    pub(super) fn includes(self, shard: ShardId) -> bool {
+        self == Self::All || self == Self::One(shard)
+    }
+}
+
 /// Where the channels go that a loop's connections make, and which shard has which.
 #[derive(Debug)]
 pub(super) struct Placement {
@@ -45,8 +51,8 @@ impl Placement {
     }
 
     /// A connection was let in.
-    pub(super) fn introduce(&mut self, id: ConnId, peer: Option<Peer>) {
-        if peer == Some(Peer::Server) {
+    pub(super) fn introduce(&mut self, id: ConnId, peer: Peer) {
+        if peer == Peer::Server {
             self.servers.insert(id);
         }
     }
@@ -69,7 +75,7 @@ impl Placement {
         if kind(MessageType::RemoveChannel) {
             // It names the channel, and comes on it or on GLOBAL.
             let removed = first_field(message.body).unwrap_or(channel.0);
-            let shard = self.shard_of(ChannelId(removed));
+            let shard = self.map.shard_of(ChannelId(removed));
             // Cells and entities are always at home.
             let is_spread = (1..self.map.spatial_channels_from).contains(&removed);
             if is_spread && self.servers.contains(&from) && self.freed.len() < FREED_AT_MOST {
@@ -84,15 +90,7 @@ impl Placement {
             let made = first_field(message.body).unwrap_or_default();
             return Destination::One(self.place(from, made));
         }
-        Destination::One(self.shard_of(channel))
-    }
-
-    fn shard_of(&self, channel: ChannelId) -> ShardId {
-        let ShardMap {
-            count,
-            spatial_channels_from,
-        } = self.map;
-        count.shard_of(channel, spatial_channels_from)
+        Destination::One(self.map.shard_of(channel))
     }
 
     /// Where a channel of this type is made. A server's are spread one by one, but for those
@@ -175,8 +173,8 @@ mod tests {
         };
         let mut placement = Placement::new(map, 1);
         let (server, client) = (ConnId(5), ConnId(7));
-        placement.introduce(server, Some(Peer::Server));
-        placement.introduce(client, Some(Peer::Client));
+        placement.introduce(server, Peer::Server);
+        placement.introduce(client, Peer::Client);
         let mut of = |from, msg_type, channel, body: &[u8]| {
             placement.destination(from, &message(msg_type, channel, body))
         };

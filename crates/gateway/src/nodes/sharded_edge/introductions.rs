@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::core::bus::{AdmittedConnection, AuthAttempt, HomeVersion, ToConnections};
-use crate::core::{ConnId, ConnKey, Peer, ShardCount, ShardId};
+use crate::core::{ConnId, ConnKey, ShardCount, ShardId};
 
 /// One that has attempted to log in.
 #[derive(Debug)]
@@ -24,7 +24,15 @@ pub(super) struct Introductions {
     by_key: BTreeMap<ConnKey, Introduction>,
     /// The bits of all shards but home.
     others: u64,
-    newest: Option<ConnKey>,
+}
+
+/// What follows from home's answer.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// It is the connection's now.
+    Deliver(ToConnections),
+    /// First all other shards are to know of the connection.
+    MakeKnown(AdmittedConnection),
 }
 
 impl Introductions {
@@ -33,7 +41,6 @@ impl Introductions {
         Self {
             by_key: BTreeMap::new(),
             others: others.sum(),
-            newest: None,
         }
     }
 
@@ -67,14 +74,8 @@ impl Introductions {
         }
     }
 
-    /// Home has answered, in this epoch. Returns the answer if it is to be delivered now; if it is not, and
-    /// there is a [`newest`](Self::newest), that is to be made known to all other shards.
-    pub(super) fn on_answer(
-        &mut self,
-        message: ToConnections,
-        epoch: u64,
-    ) -> Option<ToConnections> {
-        self.newest = None;
+    /// Home has answered, in this epoch. Nothing follows for one that has closed meanwhile.
+    pub(super) fn on_answer(&mut self, message: ToConnections, epoch: u64) -> Option<Step> {
         let ToConnections::AuthAnswer {
             key,
             id,
@@ -84,39 +85,31 @@ impl Introductions {
             ..
         } = message
         else {
-            return Some(message);
+            return Some(Step::Deliver(message));
         };
-        // One that has closed meanwhile is nobody's concern.
         let introduction = self.by_key.get_mut(&key)?;
         if !admitted || introduction.known.is_some() {
-            return Some(message);
+            return Some(Step::Deliver(message));
         }
         introduction.connection.id = id;
         introduction.connection.player.clone_from(player);
         introduction.connection.version = HomeVersion { epoch, number };
         introduction.known = Some(0);
         introduction.answer = Some(message);
-        self.newest = Some(key);
-        None
+        Some(Step::MakeKnown(introduction.connection.clone()))
     }
 
-    /// Who was let in last, if it is to be made known.
-    pub(super) fn newest(&mut self) -> Option<AdmittedConnection> {
-        let introduction = self.by_key.get(&self.newest.take()?)?;
-        Some(introduction.connection.clone())
-    }
-
-    /// A shard knows of a connection. Returns its answer once all do.
-    pub(super) fn on_known(&mut self, shard: ShardId, key: ConnKey) -> Option<ToConnections> {
+    /// A shard knows of a connection. Returns that and its answer once all do.
+    pub(super) fn on_known(
+        &mut self,
+        shard: ShardId,
+        key: ConnKey,
+    ) -> Option<(&AdmittedConnection, ToConnections)> {
         let introduction = self.by_key.get_mut(&key)?;
         let known = introduction.known.as_mut()?;
         *known |= 1 << shard.0;
-        (*known == self.others).then(|| introduction.answer.take())?
-    }
-
-    /// From which listener it came.
-    pub(super) fn peer(&self, key: ConnKey) -> Option<Peer> {
-        Some(self.by_key.get(&key)?.connection.peer)
+        let answer = (*known == self.others).then(|| introduction.answer.take())??;
+        Some((&introduction.connection, answer))
     }
 
     /// A connection is gone. Returns its number if other shards know of it.

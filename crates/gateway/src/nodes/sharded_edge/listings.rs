@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 use lagometer_protocol::messages::channeldpb::ListChannelResultMessage;
 use lagometer_protocol::messages::channeldpb::list_channel_result_message::ChannelInfo;
-use lagometer_protocol::{FromGateway, MAX_MESSAGE_LEN, MessagePack};
+use lagometer_protocol::{FromGateway, MessagePack};
 use prost::Message as _;
 
-use crate::core::{ConnId, ShardCount, ShardId};
+use crate::core::{ChannelId, ConnId, Envelope, ShardCount, ShardId, channel_list, encode};
 
 /// So many lists of one connection are under way at a time; what it asks for beyond that is
 /// passed over.
@@ -18,12 +18,6 @@ const AT_ONCE: usize = 64;
 /// Parts of one connection's lists wait for the others up to so many bytes; beyond that a shard
 /// counts as one that refused.
 const WAITING_BYTES: usize = 1 << 20;
-
-/// Room for a message's envelope.
-const ENVELOPE_BYTES: usize = 64;
-
-/// What an entry of the list has beside the entry itself: its key and length.
-const ENTRY_BYTES: usize = 4;
 
 /// What came of one shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,9 +31,8 @@ enum ShardAnswer {
 /// A list that not all shards have answered for.
 #[derive(Debug)]
 struct Listing {
-    channel_id: u32,
-    stub_id: u32,
-    broadcast: u32,
+    /// Of the request.
+    envelope: Envelope,
     /// By shard.
     parts: Vec<ShardAnswer>,
 }
@@ -74,9 +67,11 @@ impl Listings {
             return false;
         }
         listings.push_back(Listing {
-            channel_id: message.channel_id,
-            stub_id: message.stub_id,
-            broadcast: message.broadcast,
+            envelope: Envelope {
+                channel: ChannelId(message.channel_id),
+                stub_id: message.stub_id,
+                broadcast: message.broadcast,
+            },
             parts: vec![ShardAnswer::Awaited; self.shards],
         });
         true
@@ -145,41 +140,24 @@ impl Listing {
         let lists = lists.filter_map(|part| ListChannelResultMessage::decode(part).ok());
         let mut channels: Vec<ChannelInfo> = lists.flat_map(|list| list.channels).collect();
         channels.sort_by_key(|channel| channel.channel_id);
-        let mut messages = vec![Vec::new()];
-        let mut bytes = 0;
-        for channel in channels {
-            let more = channel.encoded_len() + ENTRY_BYTES;
-            if bytes + more > MAX_MESSAGE_LEN - ENVELOPE_BYTES {
-                messages.push(Vec::new());
-                bytes = 0;
-            }
-            bytes += more;
-            if let Some(last) = messages.last_mut() {
-                last.push(channel);
-            }
-        }
-        let mut stub_id = self.stub_id;
+        let mut envelope = self.envelope;
         let encode = |channels| {
             let message = FromGateway::ListChannel(ListChannelResultMessage { channels });
-            let mut body = Vec::new();
-            message.encode_body(&mut body);
-            let pack = MessagePack {
-                channel_id: self.channel_id,
-                broadcast: self.broadcast,
-                stub_id: std::mem::take(&mut stub_id),
-                msg_type: message.msg_type() as u32,
-                body: &body,
-            };
-            let mut out = Vec::new();
-            pack.encode_in_packet(&mut out);
-            Bytes::from(out)
+            let encoded = encode(envelope, &message);
+            envelope = envelope.copy();
+            encoded.into()
         };
-        messages.into_iter().map(encode).collect()
+        channel_list::divide(channels)
+            .into_iter()
+            .map(encode)
+            .collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use lagometer_protocol::MAX_MESSAGE_LEN;
+
     use super::*;
 
     fn part(ids: &[u32]) -> Bytes {
