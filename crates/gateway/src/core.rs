@@ -123,4 +123,4 @@ pub use settings::{
     LoginLimits, PeerBudgets, Position, RecordingLimits, Recovery, SettingsError, SlowReaders,
     channel_type_name, openings,
 };
-pub use shards::{Shard, ShardCount, ShardId};
+pub use shards::{Shard, ShardCount, ShardId, ShardMap};

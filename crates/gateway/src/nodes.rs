@@ -56,7 +56,7 @@ pub use edge::Delivery;
 pub use frame::PROTOCOL;
 pub use lease::{Lease, LeaseAnswer, LeaseRequest, LeaseTask, Standing};
 pub use route::RouteCounters;
-pub use sharded_edge::{ShardMap, ShardedEdge};
+pub use sharded_edge::ShardedEdge;
 
 use std::time::Duration;
 

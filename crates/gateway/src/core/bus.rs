@@ -25,6 +25,7 @@ mod payload;
 
 use super::budget::Budget;
 use super::ids::{ChannelId, ConnId, ConnKey, GroupId, Peer};
+use super::shards::ShardId;
 
 pub use checked::{CheckedEnvelope, CheckedMessages};
 
@@ -49,6 +50,17 @@ pub enum ToChannels {
         /// The connection.
         key: ConnKey,
     },
+    /// What another shard has for this one, as it was handed to this connection manager by
+    /// [`ToConnections::Relay`].
+    Relayed {
+        /// Which one.
+        from: ShardId,
+        /// To be read by the shard.
+        frame: Bytes,
+    },
+    /// The way to this connection manager is lost: it takes part no longer. Comes after
+    /// [`Closed`](Self::Closed) of all its connections.
+    RouteLost,
     /// To a shard that is not home: who owns GLOBAL, as home has said.
     GlobalOwner {
         /// The owner, if there is one.
@@ -216,6 +228,13 @@ pub enum ToConnections {
         owner: Option<ConnId>,
         /// Of this decision.
         number: u64,
+    },
+    /// One of several shards: to be handed to another as [`ToChannels::Relayed`].
+    Relay {
+        /// Which one.
+        to: ShardId,
+        /// To be read by that shard.
+        frame: Bytes,
     },
     /// One of several shards: its part of the channels that a connection asked for. The edge
     /// puts the answer together once it has all parts.

@@ -8,6 +8,7 @@
 //! changed: channels at rest cost nothing, however many subscribe to them.
 
 mod accounts;
+mod adjacent;
 mod admitted_elsewhere;
 mod auth;
 mod blocks;
@@ -16,12 +17,16 @@ mod channel;
 mod channel_table;
 mod check;
 mod connection_table;
+mod crossing;
 mod cut;
 mod dispatch;
-mod entities;
 mod entity;
+mod entity_groups;
 mod forward;
+mod grouping;
 mod handover;
+mod handover_message;
+mod handovers;
 mod interest;
 mod listing;
 mod logins;
@@ -29,8 +34,11 @@ mod manage;
 mod orphans;
 mod outbound;
 mod outgoing;
+mod protobuf;
 mod recoveries;
 mod recovery;
+mod shard_links;
+mod shard_messages;
 mod snapshot;
 mod spatial;
 mod subscribe;
@@ -53,13 +61,16 @@ use accounts::WorkDebts;
 use blocks::Blocks;
 use channel_table::ChannelTable;
 use connection_table::ConnectionTable;
-use entities::Entities;
+use entity::Entities;
+use entity_groups::EntityGroups;
+use handovers::Handovers;
 use logins::Logins;
 pub use logins::{AuthRequest, AuthVerdict, Ticket};
 use orphans::Orphans;
 use outbound::Outbound;
 pub(crate) use outgoing::{Envelope, encode};
 use recoveries::Recoveries;
+use shard_links::ShardLinks;
 pub use snapshot::SnapshotError;
 use subscriptions::Subscriptions;
 use tables::Tables;
@@ -75,6 +86,10 @@ pub struct ChannelManager {
     tables: Tables,
     subscriptions: Subscriptions,
     entities: Entities,
+    groups: EntityGroups,
+    handovers: Handovers,
+    /// Waiting ones are being begun.
+    begins_crossings: bool,
     blocks: Blocks,
     recoveries: Recoveries,
     logins: Logins,
@@ -94,13 +109,18 @@ impl ChannelManager {
                 channels: ChannelTable::new(settings.spatial_channels_from, settings.shard),
                 settings,
                 timers: Timers::default(),
+                now: Time::ZERO,
                 cause: None,
                 home_version: HomeVersion::default(),
                 out: Outbound::default(),
+                links: ShardLinks::default(),
                 telemetry: Telemetry::default(),
             },
             subscriptions: Subscriptions::default(),
             entities: Entities::default(),
+            groups: EntityGroups::default(),
+            handovers: Handovers::default(),
+            begins_crossings: false,
             blocks: Blocks::default(),
             recoveries: Recoveries::default(),
             logins: Logins::default(),
@@ -111,12 +131,20 @@ impl ChannelManager {
         manager
     }
 
+    /// One of several shards: in which epoch its channels begin. Others that knew those of an
+    /// earlier one learn thereby that they are lost.
+    pub fn begin_in_epoch(&mut self, epoch: u64) {
+        self.tables.links.began_in(epoch);
+        self.handovers.began_in(epoch);
+        self.entities.began_in(epoch);
+    }
+
     /// Takes other settings of channel types, logins and limits. The grid, the
     /// schema, the shard and the ranges of numbers stay as they were.
     pub fn set_settings(&mut self, settings: ChannelSettings) {
         let old = &self.tables.settings;
         self.tables.settings = ChannelSettings {
-            grid: old.grid.clone(),
+            grid: old.grid,
             schema: old.schema.clone(),
             spatial_channels_from: old.spatial_channels_from,
             entity_channels_from: old.entity_channels_from,
@@ -134,9 +162,16 @@ impl ChannelManager {
 
     /// Takes a message of a connection manager.
     pub fn handle(&mut self, now: Time, from: SideId, message: ToChannels) {
+        self.tables.now = now;
+        if matches!(message, ToChannels::RouteLost) {
+            self.tables.out.remove_side(from);
+            self.tables.links.edge_is_gone(now, from);
+            return;
+        }
         if self.tables.out.add_side(from) {
             self.report_bans_to(now, from);
             self.tables.report_global_owner_to(from);
+            self.tables.greet_shards_through(from);
         }
         match message {
             ToChannels::Auth(attempt) => self.auth(now, from, attempt),
@@ -172,7 +207,8 @@ impl ChannelManager {
                 self.subscriptions
                     .resync(&mut self.tables, now, id, channel);
             }
-            ToChannels::Resync { .. } => {}
+            ToChannels::Resync { .. } | ToChannels::RouteLost => {}
+            ToChannels::Relayed { from: shard, frame } => self.relayed(from, shard, &frame),
         }
         self.sweep_timers();
     }
@@ -185,11 +221,16 @@ impl ChannelManager {
     /// When [`handle_deadline`](Self::handle_deadline) is to be called.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Time> {
-        self.tables.timers.next()
+        let due = [self.tables.timers.next(), self.tables.links.next_deadline()];
+        due.into_iter().flatten().min()
     }
 
     /// Does what is due.
     pub fn handle_deadline(&mut self, now: Time) {
+        self.tables.now = now;
+        let edges = self.tables.out.sides();
+        let frames = self.tables.links.handle_deadline(now, edges);
+        self.tables.relay(frames);
         while let Some((due, what)) = self.tables.timers.pop(now) {
             match what {
                 Due::FanOutTick { channel, group } => {
@@ -230,6 +271,12 @@ impl ChannelManager {
     #[must_use]
     pub fn has_global_owner(&self) -> bool {
         self.tables.owner(ChannelId::GLOBAL).is_some()
+    }
+
+    /// How many handovers between cells are under way: at home, which has them all.
+    #[must_use]
+    pub fn handovers_under_way(&self) -> usize {
+        self.handovers.under_way()
     }
 
     /// What was counted so far.

@@ -22,7 +22,7 @@ use lagometer_protocol::schema::Schema;
 use lagometer_protocol::{Compression, FrameLimits};
 use serde::{Deserialize, Serialize};
 
-use super::shards::Shard;
+use super::shards::{Shard, ShardMap};
 
 /// Settings of a connection manager.
 #[derive(Clone, Debug)]
@@ -279,6 +279,19 @@ pub struct ChannelSettings {
     pub unix_ns_at_zero: i64,
     /// Which channels are this manager's.
     pub shard: Shard,
+}
+
+impl ChannelSettings {
+    /// Which shard has which channel.
+    #[must_use]
+    pub fn shard_map(&self) -> ShardMap {
+        ShardMap {
+            count: self.shard.count,
+            spatial_channels_from: self.spatial_channels_from,
+            entity_channels_from: self.entity_channels_from,
+            grid: self.grid,
+        }
+    }
 }
 
 /// How connections get their numbers.

@@ -333,7 +333,7 @@ impl ChannelsNode {
             edge: joined.edge,
             number: joined.number,
             why,
-            connections: closed.len(),
+            connections: closed.len() - 1,
         });
         for message in closed {
             self.events.push_back(ChannelsEvent::Message(id, message));

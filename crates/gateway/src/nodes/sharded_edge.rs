@@ -4,8 +4,8 @@
 //! A connection loop knows nothing of shards. Its logins go home; who is let in there is made
 //! known to all shards before it has its answer ([`introductions`]). A message goes to the
 //! shard of its channel ([`destination`]); the channels that somebody asks for are listed by
-//! all, and put together here ([`listings`]). Where any shard knows nothing of a loop any
-//! more, the loop begins anew with all of them.
+//! all, and put together here ([`listings`]). What shards have for each other is passed on.
+//! Where any shard knows nothing of a loop any more, the loop begins anew with all of them.
 
 mod destination;
 mod introductions;
@@ -19,7 +19,7 @@ use lagometer_units::Time;
 use crate::core::bus::{
     CheckedMessages, HomeVersion, Recipients, ToChannels, ToConnections, Window,
 };
-use crate::core::{ChannelId, ConnId, GroupId, ShardCount, ShardId};
+use crate::core::{ConnId, GroupId, ShardCount, ShardId, ShardMap};
 
 use super::NodeTimes;
 use super::bus::{Address, NodeId, Note};
@@ -29,21 +29,6 @@ use super::route::RouteCounters;
 use destination::{Destination, Placement};
 use introductions::{Introductions, Step};
 use listings::Listings;
-
-/// What is divided how, as all nodes of a gateway have it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ShardMap {
-    /// Into how many shards.
-    pub count: ShardCount,
-    /// The first channel number that is a cell's or an entity's, which all are at home.
-    pub spatial_channels_from: u32,
-}
-
-impl ShardMap {
-    fn shard_of(self, channel: ChannelId) -> ShardId {
-        self.count.shard_of(channel, self.spatial_channels_from)
-    }
-}
 
 /// What an edge knows of one connection loop.
 #[derive(Debug)]
@@ -182,7 +167,7 @@ impl ShardedEdge {
         let of_loop = &mut self.loops[usize::from(number)];
         let destinations = messages.iter().map(|message| {
             let to = of_loop.placement.destination(from, &message);
-            let is_refused = to == Destination::All && !of_loop.listings.ask(from, &message);
+            let is_refused = to == Destination::AllParts && !of_loop.listings.ask(from, &message);
             (!is_refused).then_some(to)
         });
         let destinations: Vec<Option<Destination>> = destinations.collect();
@@ -320,6 +305,14 @@ impl ShardedEdge {
         } = message
         {
             self.on_global_owner(now, number, owner, decision);
+            return;
+        }
+        // Is of no connection.
+        if let ToConnections::Relay { to, frame } = message {
+            if let Some(other) = self.shards.get_mut(to.index()) {
+                let from = shard;
+                other.send(now, number, &ToChannels::Relayed { from, frame });
+            }
             return;
         }
         // What comes for connections that are to be closed is of no use; who is banned for

@@ -239,7 +239,8 @@ impl Sides {
             key,
             broke_off: true,
         });
-        Some((side.joined, closed.collect()))
+        let all = closed.chain([ToChannels::RouteLost]);
+        Some((side.joined, all.collect()))
     }
 
     pub(super) fn save(&self, now: Time) -> SavedSides {

@@ -58,6 +58,11 @@ impl ChannelWorker {
         Ok(Self::with(side, config, clock, waker))
     }
 
+    /// One of several shards: in which epoch its channels begin.
+    pub(super) fn begin_in_epoch(&mut self, epoch: u64) {
+        self.side.begin_in_epoch(epoch);
+    }
+
     fn with(side: ChannelManager, config: &Config, clock: Clock, waker: &Waker) -> Self {
         Self {
             side,

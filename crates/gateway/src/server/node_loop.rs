@@ -157,11 +157,11 @@ impl NodeLoop {
     fn work(&mut self, now: Time) {
         while let Some(event) = self.node.poll_event() {
             match event {
-                ChannelsEvent::Begin(_) | ChannelsEvent::End => {
-                    let clock = self.shared.clock;
-                    self.worker = ChannelWorker::new(&self.config, self.shard, clock, &self.waker);
-                    self.replica = None;
+                ChannelsEvent::Begin(epoch) => {
+                    self.begin_anew();
+                    self.worker.begin_in_epoch(epoch);
                 }
+                ChannelsEvent::End => self.begin_anew(),
                 ChannelsEvent::Message(side, message) => {
                     let channels_now = self.node.channels_time(now);
                     self.worker.handle(channels_now, side, message);
@@ -187,6 +187,12 @@ impl NodeLoop {
                 }
             }
         }
+    }
+
+    fn begin_anew(&mut self) {
+        let clock = self.shared.clock;
+        self.worker = ChannelWorker::new(&self.config, self.shard, clock, &self.waker);
+        self.replica = None;
     }
 
     /// Says the last of what the channels have to say, and writes them down for another

@@ -7,10 +7,8 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 
-use crate::core::{Shard, ShardCount, SideId};
-use crate::nodes::{
-    ChannelsNode, NodeBus, NodeId, NodeTimes, ShardLoad, ShardMap, ShardShare, ShardedEdge,
-};
+use crate::core::{Shard, ShardCount, ShardMap, SideId};
+use crate::nodes::{ChannelsNode, NodeBus, NodeId, NodeTimes, ShardLoad, ShardShare, ShardedEdge};
 
 use super::ServerError;
 use super::bus_adapter::{BusAdapter, Mail};
@@ -194,7 +192,7 @@ fn of_edge(
 ) -> Result<EdgeLoop, ServerError> {
     let map = ShardMap {
         count: join.shards,
-        spatial_channels_from: config.channels.spatial_channels_from,
+        ..config.channels.shard_map()
     };
     let (node, inboxes, bus) = join.join(map.count.all().map(|_| &own.waker))?;
     let (now, times) = (shared.clock.now(), NodeTimes::default());

@@ -167,7 +167,6 @@ impl ConversationSettings {
         };
         let grid = self.grid.then(|| {
             base.grid
-                .clone()
                 .unwrap_or_else(|| Grid::from_json(grid).expect("a grid"))
         });
         ChannelSettings {

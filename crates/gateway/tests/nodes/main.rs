@@ -12,6 +12,7 @@ mod peers;
 mod random;
 mod simulation;
 mod turns;
+mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -75,6 +76,7 @@ fn whatever_happens_to_nodes_every_player_sees_the_truth_in_the_end_and_nothing_
     assert!(all.frames_lost > schedules, "{all:?}");
     assert!(all.resumed > schedules / 20, "{all:?}");
     assert!(all.yielded > schedules / 4 && all.kept > 0, "{all:?}");
+    assert!(all.handovers > 50 * schedules, "{all:?}");
     assert_eq!(all.resyncs, 0, "{all:?}");
 }
 
@@ -89,12 +91,14 @@ fn a_planned_end_of_the_owner_loses_no_channel_and_no_update_and_hangs_nobody_up
         let outcome = played.unwrap_or_else(|_| panic!("schedule {seed} of planned ends"));
         let lost = (outcome.reconnections, outcome.routes_lost, outcome.missed);
         assert_eq!(lost, (0, 0, 0), "schedule {seed}: {outcome:?}");
+        assert_eq!(outcome.torn, 0, "schedule {seed}: {outcome:?}");
         assert_eq!(outcome.resyncs, 0, "schedule {seed}: {outcome:?}");
         let moved = outcome.planned_ends + outcome.yielded - outcome.kept;
         assert_eq!(outcome.resumed, moved, "schedule {seed}: {outcome:?}");
         all.add(&outcome);
     }
     eprintln!("{all:#?}");
+    assert!(all.handovers > 50 * schedules, "{all:?}");
     assert!(
         all.planned_ends > 0 && all.longest_without_news_ms < 1_500,
         "{all:?}"
@@ -122,11 +126,13 @@ fn an_owner_that_dies_and_is_followed_loses_no_channel_and_no_update_and_hangs_n
     let all = play_deaths(true, |seed, outcome| {
         let lost = (outcome.reconnections, outcome.routes_lost, outcome.resyncs);
         assert_eq!(lost, (0, 0, 0), "schedule {seed}: {outcome:?}");
+        assert_eq!(outcome.torn, 0, "schedule {seed}: {outcome:?}");
         assert_eq!(
             outcome.followed_resumed, outcome.followed_deaths,
             "schedule {seed}"
         );
     });
+    assert!(all.handovers > all.updates, "{all:?}");
     assert!(
         all.followed_deaths > 2 * all.deaths && all.longest_without_news_ms < 5_000,
         "{all:?}"

@@ -32,6 +32,10 @@ pub(crate) struct Outcome {
     pub(crate) resumed: u64,
     /// How often a player was not sent something, and got a whole state for it.
     pub(crate) missed: u64,
+    /// How often a player saw an entity handed over from one cell to another, and how often
+    /// not from where it had been handed to.
+    pub(crate) handovers: u64,
+    pub(crate) torn: u64,
     /// The longest that a player who stayed saw nothing new, in milliseconds.
     pub(crate) longest_without_news_ms: u64,
     pub(crate) routes_lost: u64,
@@ -58,6 +62,8 @@ impl Outcome {
         self.resyncs += other.resyncs;
         self.resumed += other.resumed;
         self.missed += other.missed;
+        self.handovers += other.handovers;
+        self.torn += other.torn;
         let longest = self.longest_without_news_ms;
         self.longest_without_news_ms = longest.max(other.longest_without_news_ms);
         self.routes_lost += other.routes_lost;
@@ -105,6 +111,16 @@ impl Simulation {
                         "peer {number} saw {of} to {seen} of channel {channel}, not {wanted}"
                     ));
                 }
+            }
+        }
+        if let Some(there) = self.peers[0].world.unfinished(!is_quiet) {
+            return Some(format!("there are {there}"));
+        }
+        for (number, player) in self.peers.iter().enumerate().skip(1) {
+            // While they walk no two are at one place.
+            let wrong = player.sees_wrongly(&self.peers[0]).filter(|_| is_quiet);
+            if let Some(wrong) = wrong {
+                return Some(format!("player {number} sees {wrong}"));
             }
         }
         if !self.is_balanced() {

@@ -16,13 +16,18 @@ use lagometer_units::Time;
 use prost::Message;
 use prost_types::Any;
 
+use crate::world::{Said, TO_ALL, World};
+
 /// Types of messages, as the wire has them.
 const AUTH: u32 = 1;
-const CREATE: u32 = 3;
+pub(crate) const CREATE: u32 = 3;
 const REMOVE: u32 = 4;
 const LIST: u32 = 5;
-const SUB: u32 = 6;
-const UPDATE: u32 = 8;
+pub(crate) const SUB: u32 = 6;
+pub(crate) const UPDATE: u32 = 8;
+
+/// Messages of the game's own are of types from here on.
+const GAMES_OWN: u32 = 100;
 
 const TYPE: &str = "tpspb.TestRepChannelData";
 
@@ -36,7 +41,7 @@ pub(crate) const ROOMS: usize = 2;
 /// Peers look so often which channels there are.
 const LISTS_EVERY: u64 = 1_000 * crate::bus::MS;
 
-const GLOBAL: u32 = 0;
+pub(crate) const GLOBAL: u32 = 0;
 
 /// What a player has seen of a channel, in this session.
 #[derive(Clone, Debug, Default)]
@@ -59,7 +64,10 @@ pub(crate) struct GamePeer {
     pub(crate) views: BTreeMap<u32, View>,
     /// The rooms that it knows of, by their names.
     pub(crate) rooms: BTreeMap<u32, String>,
-    /// Those of them that it is subscribed to.
+    pub(crate) world: World,
+    /// It looks at the cells of the world again and again.
+    observes: bool,
+    /// The channels beside GLOBAL that it is subscribed to.
     subscribed: BTreeSet<u32>,
     /// When it looks for rooms next.
     lists_at: u64,
@@ -67,6 +75,9 @@ pub(crate) struct GamePeer {
     pub(crate) hung_up: u64,
     /// How often something was left out.
     pub(crate) missed: u64,
+    /// How often entities were handed over in earlier sessions, and not from where they were.
+    handovers: u64,
+    torn: u64,
     /// When something new came last, and the longest that nothing did, nanoseconds.
     news_at: Option<u64>,
     pub(crate) longest: u64,
@@ -86,10 +97,14 @@ impl GamePeer {
             decoder: FrameDecoder::new(FrameLimits::default()),
             views: BTreeMap::new(),
             rooms: BTreeMap::new(),
+            world: World::default(),
+            observes: false,
             subscribed: BTreeSet::new(),
             lists_at: 0,
             hung_up: 0,
             missed: 0,
+            handovers: 0,
+            torn: 0,
             news_at: None,
             longest: 0,
             out: Vec::new(),
@@ -97,11 +112,28 @@ impl GamePeer {
         }
     }
 
+    /// A player that looks at the cells of the world again and again.
+    pub(crate) fn observer(name: String) -> Self {
+        Self {
+            observes: true,
+            ..Self::new(Peer::Client, name)
+        }
+    }
+
+    /// What it sees of the world otherwise than it is, if it sees something otherwise.
+    pub(crate) fn sees_wrongly(&self, server: &Self) -> Option<String> {
+        self.world.differs_from(&server.world, self.observes)
+    }
+
     /// It was hung up on, or its edge is gone.
     pub(crate) fn hang_up(&mut self) {
         let fresh = Self::new(self.kind, std::mem::take(&mut self.name));
         *self = Self {
+            world: self.world.begun_anew(),
             hung_up: self.hung_up + 1,
+            observes: self.observes,
+            handovers: self.handovers + self.world.handovers,
+            torn: self.torn + self.world.torn,
             missed: self.missed,
             longest: self.longest,
             wrong: self.wrong.take(),
@@ -159,6 +191,14 @@ impl GamePeer {
                 ..ListChannelMessage::default()
             };
             self.say(GLOBAL, LIST, &message);
+            let said = match self.kind {
+                Peer::Server => self.world.build(),
+                Peer::Client => {
+                    let id = self.id.unwrap_or_default();
+                    self.world.look(id, &self.subscribed, self.observes)
+                }
+            };
+            self.say_all(said);
         }
         if self.out.is_empty() {
             return false;
@@ -171,12 +211,32 @@ impl GamePeer {
         self.views.get(&channel)?.seen.last().copied()
     }
 
+    /// How often it saw entities handed over, and not from where they were.
+    pub(crate) fn handovers(&self) -> (u64, u64) {
+        let World {
+            handovers, torn, ..
+        } = &self.world;
+        (self.handovers + handovers, self.torn + torn)
+    }
+
     /// When it has something to say next, if nothing comes.
     pub(crate) fn next(&self) -> Option<u64> {
         (self.at.is_some() && self.in_game).then_some(self.lists_at)
     }
 
     fn on_message(&mut self, channel: u32, of_type: u32, body: &[u8], truth: u32) {
+        match self.kind {
+            Peer::Server => {
+                let said = self
+                    .world
+                    .on_answer(of_type, self.id.unwrap_or_default(), body);
+                self.say_all(said);
+            }
+            Peer::Client => {
+                let message = (channel, of_type, body);
+                (self.world).on_message(message, &mut self.subscribed, self.observes);
+            }
+        }
         match of_type {
             // A server is notified of each player's login, too.
             AUTH if self.id.is_none() => {
@@ -211,6 +271,7 @@ impl GamePeer {
                 let result = SubscribedToChannelResultMessage::decode(body).expect("a result");
                 if Some(result.conn_id) == self.id {
                     self.subscribed.insert(channel);
+                    self.world.forget(channel);
                 }
             }
             // As with its owner. The next has the same number.
@@ -219,8 +280,9 @@ impl GamePeer {
                 self.rooms.remove(&removed.channel_id);
                 self.subscribed.remove(&removed.channel_id);
                 self.views.remove(&removed.channel_id);
+                self.world.forget(removed.channel_id);
             }
-            UPDATE if self.kind == Peer::Client => {
+            UPDATE if self.kind == Peer::Client && !World::has(channel) => {
                 let update = ChannelDataUpdateMessage::decode(body).expect("an update");
                 let data = update.data.expect("data");
                 let data = TestRepChannelData::decode(&*data.value).expect("data of the type");
@@ -239,6 +301,10 @@ impl GamePeer {
         if !ids.is_sorted_by(|one, other| one < other) {
             self.wrong = Some(format!("{} got a list out of order: {ids:?}", self.name));
         }
+        // One that went before the subscription to it began, with the server that had made it.
+        let subscribed = &self.subscribed;
+        self.rooms
+            .retain(|id, _| ids.contains(id) || subscribed.contains(id));
         for channel in result.channels {
             let id = channel.channel_id;
             if channel.channel_type != ROOM {
@@ -336,6 +402,8 @@ impl GamePeer {
             for channel in [GLOBAL].into_iter().chain(rooms) {
                 self.say_update(channel, data(*truth..=*truth));
             }
+            let said = self.world.walk();
+            self.say_all(said);
         } else if self.id.is_some() {
             self.ask_for_global(*truth);
         }
@@ -350,12 +418,22 @@ impl GamePeer {
         self.say(channel, UPDATE, &message);
     }
 
+    fn say_all(&mut self, said: Vec<Said>) {
+        for (channel, of_type, body) in said {
+            self.say_encoded(channel, of_type, &body);
+        }
+    }
+
     fn say(&mut self, channel_id: u32, msg_type: u32, body: &impl Message) {
-        let body = body.encode_to_vec();
+        self.say_encoded(channel_id, msg_type, &body.encode_to_vec());
+    }
+
+    fn say_encoded(&mut self, channel_id: u32, msg_type: u32, body: &[u8]) {
         let message = MessagePack {
             channel_id,
             msg_type,
-            body: &body,
+            broadcast: if msg_type < GAMES_OWN { 0 } else { TO_ALL },
+            body,
             ..MessagePack::default()
         };
         let mut builder = FrameBuilder::new();
@@ -383,7 +461,7 @@ pub(crate) fn close(edge: usize, sides: &mut [ConnectionManager], peers: &mut [G
     any
 }
 
-fn options() -> ChannelSubscriptionOptions {
+pub(crate) fn options() -> ChannelSubscriptionOptions {
     ChannelSubscriptionOptions {
         fan_out_interval_ms: Some(100),
         ..ChannelSubscriptionOptions::default()

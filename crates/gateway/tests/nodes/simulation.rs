@@ -7,10 +7,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use lagometer_gateway::core::{
     ChannelSettings, ConnectionManager, ConnectionSettings, Fsm, Peer, ShardCount, ShardId,
+    ShardMap,
 };
-use lagometer_gateway::nodes::{
-    BusEvent, ChannelsNode, NodeId, NodeTimes, Note, ShardMap, ShardedEdge,
-};
+use lagometer_gateway::nodes::{BusEvent, ChannelsNode, NodeId, NodeTimes, Note, ShardedEdge};
 use lagometer_units::Time;
 
 use crate::bus::{Bus, MS};
@@ -19,6 +18,7 @@ use crate::outcome::Outcome;
 use crate::peers::{self, GamePeer};
 use crate::random::Random;
 use crate::turns::{ChannelsPart, turn_channels, turn_edge};
+use crate::world;
 
 /// After the last fault everything is right within this: a lease, a route's timeout, and
 /// the time to connect again.
@@ -133,7 +133,11 @@ impl Simulation {
         let players = random.within(1, 6);
         let shards = [1, 1, 2, 4][random.within(0, 4) as usize];
         let shards = ShardCount::new(shards).expect("a count");
-        peers.extend((0..players).map(|n| GamePeer::new(Peer::Client, format!("player {n}"))));
+        peers.push(GamePeer::observer("player 0".to_owned()));
+        peers.extend((1..players).map(|n| GamePeer::new(Peer::Client, format!("player {n}"))));
+        for peer in &mut peers {
+            peer.world.is_absent = shards == ShardCount::ONE;
+        }
         Self {
             now: 0,
             bus: Bus::new(Random(random.next()), shards),
@@ -215,6 +219,7 @@ impl Simulation {
                     .filter_map(|it| it.managers.own.as_ref())
                 {
                     manager.check_invariants().expect("sound channels");
+                    assert_eq!(manager.handovers_under_way(), 0);
                 }
             }
         }
@@ -229,6 +234,10 @@ impl Simulation {
         self.outcome.takeovers = self.owners.len() as u64;
         self.outcome.reconnections = self.peers.iter().map(|peer| peer.hung_up).sum();
         self.outcome.frames_lost = self.bus.frames_lost;
+        for (handovers, torn) in self.peers.iter().map(GamePeer::handovers) {
+            self.outcome.handovers += handovers;
+            self.outcome.torn += torn;
+        }
         self.outcome.missed = self.peers.iter().map(|peer| peer.missed).sum();
         let longest = self.peers.iter().map(|peer| peer.longest).max();
         self.outcome.longest_without_news_ms = longest.unwrap_or_default() / MS;
@@ -278,7 +287,8 @@ impl Simulation {
                 };
                 let map = ShardMap {
                     count: self.shards,
-                    spatial_channels_from: ChannelSettings::default().spatial_channels_from,
+                    grid: Some(world::grid()),
+                    ..ChannelSettings::default().shard_map()
                 };
                 let edge = ShardedEdge::new(local, slot.id, LOOPS, times, map);
                 let side = || ConnectionManager::new(settings.clone());

@@ -13,6 +13,8 @@ use lagometer_gateway::nodes::{
 };
 use lagometer_units::Time;
 
+use crate::world;
+
 /// The channel managers of a node.
 #[derive(Default)]
 pub(crate) struct Managers {
@@ -168,7 +170,11 @@ impl ShardPart {
 fn work(now: Time, shard: Shard, node: &mut ChannelsNode, managers: &mut Managers) {
     while let Some(event) = node.poll_event() {
         match event {
-            ChannelsEvent::Begin(_) => managers.own = Some(ChannelManager::new(settings(shard))),
+            ChannelsEvent::Begin(epoch) => {
+                let mut channels = ChannelManager::new(settings(shard));
+                channels.begin_in_epoch(epoch);
+                managers.own = Some(channels);
+            }
             ChannelsEvent::End => managers.own = None,
             ChannelsEvent::Message(side, message) => {
                 let channels = managers.own.as_mut().expect("channels of this epoch");
@@ -234,6 +240,7 @@ fn settings(shard: Shard) -> ChannelSettings {
     ChannelSettings {
         shard,
         auth: AuthPolicy::AskProvider,
+        grid: Some(world::grid()),
         ..ChannelSettings::default()
     }
 }

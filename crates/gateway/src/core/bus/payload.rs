@@ -16,8 +16,10 @@ impl ToChannels {
             }
             Self::Auth(attempt) => attempt.player.len() + attempt.login_token.len(),
             Self::Admitted(connection) => connection.player.len(),
+            Self::Relayed { frame, .. } => frame.len(),
             Self::AddressProven { .. }
             | Self::Introduced { .. }
+            | Self::RouteLost
             | Self::GlobalOwner { .. }
             | Self::Closed { .. }
             | Self::Misbehaved(_)
@@ -46,6 +48,7 @@ impl ToConnections {
             Self::Window(Window {
                 value, own, except, ..
             }) => value.len() + size_of_val(&**own) + size_of_val(&**except),
+            Self::Relay { frame, .. } => frame.len(),
             Self::ListPart { channels, .. } => channels.as_ref().map_or(0, bytes::Bytes::len),
             Self::Pause { .. }
             | Self::Known { .. }

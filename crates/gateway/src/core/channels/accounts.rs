@@ -408,7 +408,10 @@ impl Tables {
         let most = self.settings.data.max_encoded_bytes;
         let account = &self.connections.get(request.from)?.account;
         let (made, allowed, budget) = if is_entity {
-            let allowed = budgets.entity_channels;
+            // Their numbers are the game's to choose, and with them the shards: each allows
+            // its part.
+            let shards = usize::from(self.settings.shard.count.get());
+            let allowed = budgets.entity_channels.div_ceil(shards);
             (account.entities, allowed, Budget::EntityChannels)
         } else {
             let made = account.made.len() - account.entities;

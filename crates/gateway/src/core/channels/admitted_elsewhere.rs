@@ -71,9 +71,11 @@ impl ChannelManager {
         let Some(connection) = self.tables.connections.any_mut(id) else {
             return;
         };
-        let introduction = connection.introduction.take();
-        if introduction.is_some_and(|it| it.recovers) && !connection.leaving {
-            self.recover(now, id);
+        let (peer, introduction) = (connection.peer, connection.introduction.take());
+        if let Some(introduction) = introduction
+            && !connection.leaving
+        {
+            self.welcome(now, id, peer, introduction.recovers);
         }
     }
 

@@ -48,6 +48,7 @@ impl ChannelManager {
     /// A provider has decided. A ticket that was answered before, or whose
     /// connection is gone, is passed over.
     pub fn answer_auth(&mut self, now: Time, ticket: Ticket, verdict: AuthVerdict) {
+        self.tables.now = now;
         if let Some((side, attempt)) = self.logins.remove(ticket) {
             self.decided(now, side, attempt, verdict);
         }

@@ -79,6 +79,11 @@ impl Tables {
         }
     }
 
+    /// The connection whose request is being handled.
+    pub(super) fn cause_id(&self) -> Option<ConnId> {
+        self.cause.map(|cause| cause.id)
+    }
+
     /// The client whose request is being handled.
     pub(super) fn client_cause(&self) -> Option<ConnId> {
         let cause = self.cause.filter(|cause| cause.is_client)?;

@@ -142,7 +142,7 @@ impl ChannelTable {
     fn place(&self, id: ChannelId) -> Option<u32> {
         let Shard { id: own, count } = self.shard;
         let place = id.0.checked_sub(1).filter(|_| id.0 < self.given_below)?;
-        let is_own = count.shard_of(id, self.given_below) == own;
+        let is_own = count.spread(place) == own;
         is_own.then(|| place / u32::from(count.get()))
     }
 }

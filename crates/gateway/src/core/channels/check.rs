@@ -44,9 +44,10 @@ impl ChannelManager {
                 .subscribers
                 .check(id, &self.tables.connections, &mut groups)?;
         }
-        let entities = self.tables.channels.iter();
-        let entities = entities.filter(|(_, channel)| channel.entity.is_some());
-        self.entities.check(&entities.map(|(id, _)| id).collect())?;
+        if self.tables.settings.shard.is_home() {
+            let (tables, entities) = (&self.tables, self.tables.entities());
+            self.groups.check(&entities, |id| tables.is_here(id))?;
+        }
         self.subscriptions.check(&self.tables.channels)?;
         self.check_connections()?;
         self.check_recoveries()?;

@@ -240,11 +240,14 @@ impl ConnectionTable {
     }
 
     /// The numbers of all clients that are let in.
-    pub(super) fn clients(&self) -> impl Iterator<Item = ConnId> {
+    pub(super) fn introduced_clients(&self) -> impl Iterator<Item = ConnId> {
         self.by_id
             .iter()
             .filter(|(_, connection)| {
-                connection.admitted && !connection.leaving && connection.peer == Peer::Client
+                connection.admitted
+                    && !connection.leaving
+                    && connection.peer == Peer::Client
+                    && connection.introduction.is_none()
             })
             .map(|(id, _)| id)
     }

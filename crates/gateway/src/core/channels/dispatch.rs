@@ -4,6 +4,7 @@ use bytes::Bytes;
 use lagometer_protocol::messages::channeldpb::MessageType;
 use lagometer_protocol::{MessagePack, ToGateway};
 use lagometer_units::Time;
+use serde::{Deserialize, Serialize};
 
 use crate::core::bus::CheckedMessages;
 use crate::core::events::Event;
@@ -14,13 +15,20 @@ use super::outgoing::Envelope;
 use super::tables::Tables;
 
 /// Who asks, and how it is to be answered.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Request {
     pub(super) now: Time,
     pub(super) from: ConnId,
     pub(super) channel: ChannelId,
     pub(super) envelope: Envelope,
     pub(super) msg_type: u32,
+}
+
+impl Request {
+    /// The same, taken up by another shard, which has a clock of its own.
+    pub(super) fn at(self, now: Time) -> Self {
+        Self { now, ..self }
+    }
 }
 
 impl ChannelManager {
@@ -51,7 +59,8 @@ impl ChannelManager {
             },
             msg_type: message.msg_type,
         };
-        if !self.tables.channels.contains_key(channel) {
+        // What is asked on a cell may concern channels of any shard: its own knows of the cell.
+        if !self.tables.channels.contains_key(channel) && self.tables.is_here(channel) {
             self.tables
                 .drop_message(&request, "there is no such channel");
             return;
@@ -102,7 +111,7 @@ impl ChannelManager {
             ToGateway::UnsubFromChannel(message) => self.unsub_from_channel(request, message),
             ToGateway::Disconnect(message) => self.disconnect(request, message),
             ToGateway::CreateSpatialChannel(message) => {
-                self.create_spatial_channels(request, &message);
+                self.create_spatial_channels(request, message);
             }
             ToGateway::QuerySpatialChannel(message) => self.query_spatial(request, &message),
             ToGateway::UpdateSpatialInterest(message) => self.update_interest(request, &message),
@@ -117,6 +126,12 @@ impl ChannelManager {
 }
 
 impl Tables {
+    /// Whether a channel is this shard's, if it is there.
+    pub(super) fn is_here(&self, channel: ChannelId) -> bool {
+        let shard = self.settings.shard;
+        channel == ChannelId::GLOBAL || self.settings.shard_map().shard_of(channel) == shard.id
+    }
+
     /// Counts and reports a message that leads to nothing.
     pub(super) fn drop_message(&mut self, request: &Request, why: &'static str) {
         self.telemetry.counters.dropped += 1;

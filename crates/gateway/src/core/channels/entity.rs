@@ -1,23 +1,26 @@
-//! Entity channels: their making, who is shown them, and what is asked of the
-//! [groups](super::entities) they are in.
+//! Entity channels: their making, and who is shown them.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
 
 use lagometer_protocol::FromGateway;
 use lagometer_protocol::merge::MergeLimits;
 use lagometer_protocol::messages::channeldpb::{
-    AddEntityGroupMessage, ChannelSubscriptionOptions, ChannelType, CreateChannelResultMessage,
-    CreateEntityChannelMessage, EntityGroupType, RemoveEntityGroupMessage,
+    ChannelSubscriptionOptions, ChannelType, CreateChannelResultMessage, CreateEntityChannelMessage,
 };
+use lagometer_protocol::messages::unrealpb::UnrealObjectRef;
 use lagometer_units::Time;
 use serde::{Deserialize, Serialize};
 
 use crate::core::budget::Budget;
 use crate::core::ids::{ChannelId, ConnId, Peer};
 use crate::core::settings::ClientRights;
+use crate::core::shards::ShardId;
 
 use super::ChannelManager;
 use super::dispatch::Request;
-use super::entities::Bond;
 use super::outgoing::Envelope;
+use super::shard_messages::ShardMessage;
 use super::tables::Tables;
 
 /// How long a new client is given to make itself ready for the entities that
@@ -29,17 +32,101 @@ const WELL_KNOWN_DELAY_MS: i32 = 1000;
 pub(super) struct Entity {
     /// The client that moved it last, or on whose behalf it was moved.
     pub(super) context: u32,
+    /// It has left a cell before it was known which object it is.
+    pub(super) left_unknown: bool,
+    /// Which one it is of all that this shard had: a number may be used again.
+    pub(super) serial: u64,
+}
+
+/// The reference to an entity's object.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Object(#[serde(with = "super::protobuf")] pub(super) UnrealObjectRef);
+
+/// An entity that was made: where, and what is left to be done.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct NewEntity {
+    request: Request,
+    entity: ChannelId,
+    /// Which of all that had its number.
+    serial: u64,
+    /// The cell where its data says it is.
+    cell: Option<ChannelId>,
+    /// For the cell's data.
+    object: Option<Object>,
+    /// The cell's server.
+    server: Option<ConnId>,
+    metadata: String,
+    is_well_known: bool,
+    #[serde(with = "super::protobuf")]
+    options: ChannelSubscriptionOptions,
+}
+
+/// This shard's entities.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Entities {
+    /// Those that every client is shown.
+    well_known: BTreeSet<ChannelId>,
+    /// How many were made.
+    made: u64,
+    /// Objects of entities that are not made yet: a spawn may come before what it is of.
+    early: VecDeque<EarlyObject>,
+}
+
+/// The object of an entity that is not made yet.
+#[derive(Debug, Serialize, Deserialize)]
+struct EarlyObject {
+    entity: ChannelId,
+    object: Vec<u8>,
+    spawned_in: ChannelId,
+    came_at: Time,
+}
+
+/// Early objects are kept for so long, and up to so many bytes.
+const EARLY_FOR: Duration = Duration::from_secs(10);
+const EARLY_BYTES: usize = 1 << 20;
+
+impl Entities {
+    /// The channels began in this epoch: no serial of an earlier one is used again.
+    pub(super) fn began_in(&mut self, epoch: u64) {
+        self.made = epoch << 32;
+    }
+
+    fn keep_early(&mut self, early: EarlyObject) {
+        self.forget_early(early.entity);
+        let now = early.came_at;
+        self.early.push_back(early);
+        let bytes = |it: &EarlyObject| it.object.len() + size_of::<EarlyObject>();
+        let mut sum: usize = self.early.iter().map(bytes).sum();
+        while let Some(oldest) = self.early.front()
+            && (sum > EARLY_BYTES || oldest.came_at + EARLY_FOR < now)
+        {
+            sum -= bytes(oldest);
+            self.early.pop_front();
+        }
+    }
+
+    fn take_early(&mut self, now: Time, id: ChannelId) -> Option<EarlyObject> {
+        let place = self.early.iter().position(|it| it.entity == id)?;
+        let early = self.early.remove(place)?;
+        (early.came_at + EARLY_FOR >= now).then_some(early)
+    }
+
+    /// An entity is destroyed that may not have been made.
+    pub(super) fn forget_early(&mut self, id: ChannelId) {
+        self.early.retain(|it| it.entity != id);
+    }
 }
 
 impl ChannelManager {
     pub(super) fn create_entity(&mut self, request: &Request, message: CreateEntityChannelMessage) {
         let id = ChannelId(message.entity_id);
         let on_global = request.channel == ChannelId::GLOBAL;
-        let allowed = on_global
-            || self
-                .tables
-                .is_of_kind(request.channel, ChannelType::Spatial);
-        if !allowed || id.0 < self.tables.settings.entity_channels_from {
+        let is_entity = id.0 >= self.tables.settings.entity_channels_from;
+        // An edge sends it to the entity's shard, unless it is malformed.
+        if !(on_global || self.tables.is_cell(request.channel))
+            || !is_entity
+            || !self.tables.is_here(id)
+        {
             self.tables.drop_message(
                 request,
                 "entities have high numbers, and are made on GLOBAL or in a cell",
@@ -71,27 +158,83 @@ impl ChannelManager {
         let content = content.or_else(|_| self.tables.initial_content(kind, None, limits));
         self.tables
             .begin_data(id, content.ok().flatten(), message.merge_options);
+        if let Some(early) = self.entities.take_early(request.now, id) {
+            self.set_object(id, &early.object, early.spawned_in);
+        }
+        let new = NewEntity {
+            request: *request,
+            entity: id,
+            serial: self.tables.entity_serial(id).unwrap_or_default(),
+            cell: if on_global {
+                self.cell_by_data(id)
+            } else {
+                None
+            },
+            object: self.tables.object(id).map(Object),
+            server: None,
+            metadata: message.metadata,
+            is_well_known: message.is_well_known,
+            options: message.sub_options.unwrap_or_default(),
+        };
+        match new.cell {
+            Some(cell) => {
+                let shard = self.tables.settings.shard_map().shard_of(cell);
+                self.send_to_shard(shard, ShardMessage::PlaceEntity(new));
+            }
+            None => self.entity_placed(new),
+        }
+    }
+
+    /// Notes an entity in the cell where it was made, and finds the server there.
+    pub(super) fn place_entity(&mut self, mut new: NewEntity) {
+        if let Some(cell) = new.cell {
+            new.server = self.tables.owner(cell);
+            if let (Some(_), Some(Object(object))) = (new.server, &new.object) {
+                self.add_entity_to(cell, new.entity.0, object);
+            }
+        }
+        let shard = self.tables.settings.shard_map().shard_of(new.entity);
+        self.send_to_shard(shard, ShardMessage::EntityPlaced(new));
+    }
+
+    /// Gives an entity that was made to the server of its cell, if there is one, and answers.
+    pub(super) fn entity_placed(&mut self, new: NewEntity) {
+        let request = new.request.at(self.tables.now);
+        let id = new.entity;
+        let serial = self.tables.entity_serial(id);
+        if serial != Some(new.serial) {
+            if let (None, Some(cell)) = (serial, new.cell) {
+                self.forget_in_cell(cell, id);
+            }
+            return;
+        }
         let mut owner = request.from;
         let mut envelope = request.envelope;
-        if on_global && let Some((cell, server)) = self.server_at(id) {
+        if let (Some(cell), Some(server)) = (new.cell, new.server)
+            && self.tables.connections.get(server).is_some()
+            && self.tables.owner(id) == Some(request.from)
+        {
             owner = server;
             envelope = envelope.of_channel(cell);
             self.tables.set_owner(id, Some(owner));
-            self.note_in_cell(cell, id);
         }
         let result = FromGateway::CreateEntityChannel(CreateChannelResultMessage {
             channel_type: ChannelType::Entity as i32,
-            metadata: message.metadata,
+            metadata: new.metadata,
             owner_conn_id: owner.0,
             channel_id: id.0,
         });
         self.tables.send(owner, envelope, &result);
-        if message.is_well_known && self.tables.may_act_for_others(request) {
+        if new.is_well_known && self.tables.may_act_for_others(&request) {
             self.show_to_all(request.now, id);
         }
-        let options = message.sub_options.unwrap_or_default();
-        self.subscriptions
-            .subscribe_by_request(&mut self.tables, request, id, owner, &options);
+        self.subscriptions.subscribe_by_request(
+            &mut self.tables,
+            &request,
+            id,
+            owner,
+            &new.options,
+        );
         self.tables
             .send_subscribed(owner, envelope.copy(), id, owner);
     }
@@ -119,10 +262,24 @@ impl ChannelManager {
         tables.may_make(request, true, data_len)
     }
 
+    /// One of several shards: an entity was spawned that is not there yet.
+    pub(super) fn is_spawned_early(&mut self, entity: ChannelId, object: Vec<u8>, at: ChannelId) {
+        let is_whole = self.tables.settings.shard.is_whole();
+        if !is_whole && entity.0 >= self.tables.settings.entity_channels_from {
+            self.entities.keep_early(EarlyObject {
+                entity,
+                object,
+                spawned_in: at,
+                came_at: self.tables.now,
+            });
+        }
+    }
+
     /// Shows an entity to every client, those that come later among them.
     fn show_to_all(&mut self, now: Time, id: ChannelId) {
-        self.entities.show_to_all(id);
-        let clients: Vec<ConnId> = self.tables.connections.clients().collect();
+        self.entities.well_known.insert(id);
+        // Those of whom not all shards know yet are shown it once they do.
+        let clients: Vec<ConnId> = self.tables.connections.introduced_clients().collect();
         for client in clients {
             self.show_entity(now, id, client, &ChannelSubscriptionOptions::default());
         }
@@ -134,70 +291,30 @@ impl ChannelManager {
             fan_out_delay_ms: Some(WELL_KNOWN_DELAY_MS),
             ..ChannelSubscriptionOptions::default()
         };
-        let entities: Vec<ChannelId> = self.entities.well_known().collect();
+        let entities: Vec<ChannelId> = self.entities.well_known.iter().copied().collect();
         for id in entities {
             self.show_entity(now, id, client, &options);
-        }
-    }
-
-    pub(super) fn group_add(&mut self, request: &Request, message: &AddEntityGroupMessage) {
-        let Some(bond) = self.group_kind(request, message.r#type) else {
-            return;
-        };
-        if !self.tables.pays(request, 1) {
-            return;
-        }
-        let ids = self.groupable(request, &message.entities_to_add);
-        let most = self.tables.budgets_of(request).group_size;
-        let grouped = self.entities.group(request.channel, bond, ids, most);
-        self.tables.worked(request, grouped.looked_at as u64);
-        if grouped.is_full {
-            self.tables.refuse(request, Budget::GroupSize);
-        }
-    }
-
-    /// Those of the entities that the sender may group: clients only their own.
-    /// The request is cut to what a group may hold.
-    fn groupable(&mut self, request: &Request, ids: &[u32]) -> Vec<ChannelId> {
-        let most = self.tables.budgets_of(request).group_size;
-        if ids.len() > most {
-            self.tables.over_budget(request, Budget::GroupSize);
-        }
-        let all = self.tables.may_act_for_others(request);
-        ids.iter()
-            .take(most)
-            .copied()
-            .map(ChannelId)
-            .filter(|&id| all || self.tables.owner(id) == Some(request.from))
-            .collect()
-    }
-
-    pub(super) fn group_remove(&mut self, request: &Request, message: &RemoveEntityGroupMessage) {
-        let Some(bond) = self.group_kind(request, message.r#type) else {
-            return;
-        };
-        if !self.tables.pays(request, 1) {
-            return;
-        }
-        let ids = self.groupable(request, &message.entities_to_remove);
-        self.tables.worked(request, ids.len() as u64);
-        if !self.entities.ungroup(request.channel, bond, ids) {
-            self.tables
-                .drop_message(request, "the entity is in no such group");
         }
     }
 
     /// A channel that was made is an entity's.
     pub(super) fn begin_entity(&mut self, id: ChannelId) {
         if let Some(channel) = self.tables.channels.get_mut(id) {
-            channel.entity = Some(Entity::default());
-            self.entities.add(id);
+            self.entities.made += 1;
+            channel.entity = Some(Entity {
+                serial: self.entities.made,
+                ..Entity::default()
+            });
+            self.send_to_shard(ShardId::HOME, ShardMessage::EntityMade(id));
         }
     }
 
-    /// An entity's channel goes.
+    /// A channel goes, which may be an entity's.
     pub(super) fn forget_entity(&mut self, id: ChannelId) {
-        self.entities.remove(id);
+        self.entities.well_known.remove(&id);
+        if self.tables.is_of_kind(id, ChannelType::Entity) {
+            self.send_to_shard(ShardId::HOME, ShardMessage::EntityGone(id));
+        }
     }
 
     fn show_entity(
@@ -215,31 +332,37 @@ impl ChannelManager {
                 .send_subscribed(client, Envelope::from(id), id, client);
         }
     }
-
-    /// What kind of group a message is about, if it is in order.
-    fn group_kind(&mut self, request: &Request, number: i32) -> Option<Bond> {
-        let is_owner = self.tables.owner(request.channel) == Some(request.from);
-        if !is_owner || !self.tables.is_of_kind(request.channel, ChannelType::Entity) {
-            self.tables
-                .drop_message(request, "only an entity's owner groups it");
-            return None;
-        }
-        match EntityGroupType::try_from(number) {
-            Ok(EntityGroupType::Handover) => Some(Bond::Handover),
-            Ok(EntityGroupType::Lock) => Some(Bond::Lock),
-            Err(_) => {
-                self.tables
-                    .drop_message(request, "there is no such kind of group");
-                None
-            }
-        }
-    }
 }
 
 impl Tables {
+    /// Which of all that had its number an entity is, if there is one.
+    pub(super) fn entity_serial(&self, id: ChannelId) -> Option<u64> {
+        let entity = self.channels.get(id)?.entity.as_ref()?;
+        Some(entity.serial)
+    }
+
+    /// This shard's entities, in order.
+    pub(super) fn entities(&self) -> BTreeSet<ChannelId> {
+        let entities = self.channels.iter();
+        let entities = entities.filter(|(_, channel)| channel.entity.is_some());
+        entities.map(|(id, _)| id).collect()
+    }
+
+    /// Whether a channel is a cell's: one of another shard need not be there.
+    pub(super) fn is_cell(&self, id: ChannelId) -> bool {
+        let Some(grid) = &self.settings.grid else {
+            return false;
+        };
+        let cell = id.0.checked_sub(self.settings.spatial_channels_from);
+        match cell.filter(|&cell| cell < grid.cells()) {
+            Some(_) if self.is_here(id) => self.is_of_kind(id, ChannelType::Spatial),
+            cell => cell.is_some(),
+        }
+    }
+
     /// Whether what the sender asks may concern entities of others and show its
     /// own to everyone: servers, and with [`ClientRights::All`] anybody.
-    fn may_act_for_others(&self, request: &Request) -> bool {
+    pub(super) fn may_act_for_others(&self, request: &Request) -> bool {
         let peer = self
             .connections
             .get(request.from)

@@ -1,13 +1,10 @@
 //! The game's own messages: passed on, never looked into but where a spawn or
 //! a destruction says of an entity.
 
-use std::collections::BTreeSet;
-
 use bytes::Bytes;
-use lagometer_protocol::messages::channeldpb::ChannelType;
 use lagometer_protocol::{Audience, Broadcast, Excluded, ServerForward};
 
-use crate::core::ids::{ChannelId, ConnId, Peer};
+use crate::core::ids::{ConnId, Peer};
 
 use super::ChannelManager;
 use super::dispatch::Request;
@@ -61,35 +58,15 @@ impl ChannelManager {
                 .drop_message(request, "it is no forwarded message");
             return;
         };
-        if self.tables.settings.unreal {
-            match self.look_into(request, &forward) {
-                Some((at, rewritten)) => {
-                    let mut body = Vec::new();
-                    let forward = ServerForward {
-                        payload: rewritten.as_deref().unwrap_or(forward.payload),
-                        ..forward
-                    };
-                    forward.encode(&mut body);
-                    self.pass_on(
-                        &Request {
-                            channel: at,
-                            ..*request
-                        },
-                        forward,
-                        &body,
-                    );
-                    self.after_passing(request, &forward);
-                }
-                None => self
-                    .tables
-                    .drop_message(request, "it is no sound spawn or destruction"),
-            }
-        } else {
+        if !self.tables.settings.unreal {
             self.pass_on(request, forward, body);
+        } else if !self.pass_unreal(request, forward) {
+            self.tables
+                .drop_message(request, "it is no sound spawn or destruction");
         }
     }
 
-    fn pass_on(&mut self, request: &Request, forward: ServerForward<'_>, body: &[u8]) {
+    pub(super) fn pass_on(&mut self, request: &Request, forward: ServerForward<'_>, body: &[u8]) {
         let message = (self.tables.out).encode_body(request.envelope, request.msg_type, body);
         let addressee = ConnId(forward.client_conn_id);
         let owner = self.tables.owner(request.channel);
@@ -107,10 +84,7 @@ impl ChannelManager {
                 let to = self.tables.audience(request, excluded, owner);
                 self.tables.forward(request, to, &message);
             }
-            Audience::Adjacent(excluded) => {
-                let to = self.tables.adjacent(request, excluded, addressee);
-                self.tables.forward(request, to, &message);
-            }
+            Audience::Adjacent(_) => self.forward_around(request, addressee, message),
             Audience::Nobody => self
                 .tables
                 .drop_message(request, "its broadcast flags mean nothing"),
@@ -124,7 +98,7 @@ impl Tables {
         self.telemetry.counters.forwarded += u64::from(is_sent);
     }
 
-    fn forward(&mut self, request: &Request, to: Vec<ConnId>, message: &Bytes) {
+    pub(super) fn forward(&mut self, request: &Request, to: Vec<ConnId>, message: &Bytes) {
         let count = self.pass_to_all(to, request.channel, message);
         self.telemetry.counters.forwarded += count as u64;
     }
@@ -150,34 +124,7 @@ impl Tables {
             .collect()
     }
 
-    /// The subscribers around a spatial channel, each once, in order.
-    fn adjacent(&self, request: &Request, excluded: Excluded, addressee: ConnId) -> Vec<ConnId> {
-        let (Some(grid), Some(channel)) = (&self.settings.grid, self.channels.get(request.channel))
-        else {
-            return Vec::new();
-        };
-        if !channel.is(ChannelType::Spatial) {
-            return Vec::new();
-        }
-        let first = self.settings.spatial_channels_from;
-        let centre = (!excluded.owner).then_some(request.channel);
-        let around = grid
-            .neighbours(request.channel.0 - first)
-            .map(|cell| ChannelId(first + cell));
-        let ids: BTreeSet<ConnId> = around
-            .chain(centre)
-            .filter_map(|id| self.channels.get(id))
-            .flat_map(|channel| channel.subscribers.ids())
-            .filter(|&id| {
-                id != addressee
-                    && !(excluded.sender && id == request.from)
-                    && !self.is_excluded(id, excluded)
-            })
-            .collect();
-        ids.into_iter().collect()
-    }
-
-    fn is_excluded(&self, id: ConnId, excluded: Excluded) -> bool {
+    pub(super) fn is_excluded(&self, id: ConnId, excluded: Excluded) -> bool {
         match self.connections.get(id).map(|connection| connection.peer) {
             Some(Peer::Client) => excluded.clients,
             Some(Peer::Server) => excluded.servers,

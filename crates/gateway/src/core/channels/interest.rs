@@ -8,7 +8,7 @@ use lagometer_protocol::messages::channeldpb::{
 };
 
 use crate::core::budget::Budget;
-use crate::core::ids::{ChannelId, ConnId, Peer};
+use crate::core::ids::{ChannelId, ConnId};
 use crate::core::settings::{Grid, Position};
 
 use super::ChannelManager;
@@ -28,18 +28,15 @@ impl ChannelManager {
         request: &Request,
         asked: &UpdateSpatialInterestMessage,
     ) {
-        let is_server = self
-            .tables
-            .connections
-            .get(request.from)
-            .map(|connection| connection.peer)
-            == Some(Peer::Server);
+        let tables = &mut self.tables;
+        // All shards are asked, each for its own cells; home says what is wrong.
+        let is_home = tables.settings.shard.is_home();
         let client = ConnId(asked.conn_id);
-        if !is_server || self.tables.connections.get(client).is_none() {
-            self.tables.drop_message(
-                request,
-                "only servers set interests, of connections there are",
-            );
+        if !tables.is_server(request.from) || tables.connections.get(client).is_none() {
+            if is_home {
+                let why = "only servers set interests, of connections there are";
+                tables.drop_message(request, why);
+            }
             return;
         }
         let spots = asked
@@ -47,27 +44,27 @@ impl ChannelManager {
             .as_ref()
             .and_then(|query| query.spots_aoi.as_ref())
             .map_or(0, |area| area.spots.len());
-        if spots > self.tables.budgets_of(request).places {
-            self.tables.refuse(request, Budget::Places);
+        if spots > tables.budgets_of(request).places {
+            if is_home {
+                tables.refuse(request, Budget::Places);
+            }
             return;
         }
-        let Some(connection) = self.tables.connections.get(client) else {
-            return;
-        };
-        let cells = match (&self.tables.settings.grid, &asked.query) {
+        let cells = match (&tables.settings.grid, &asked.query) {
             (Some(grid), Some(query)) => cells(grid, query),
             _ => None,
         };
-        let Some(cells) = cells else {
-            self.tables.drop_message(
-                request,
-                "its centre lies outside the world, or it is malformed",
-            );
+        let (Some(cells), Some(connection)) = (cells, self.tables.connections.get(client)) else {
+            if is_home {
+                let why = "its centre lies outside the world, or it is malformed";
+                self.tables.drop_message(request, why);
+            }
             return;
         };
         let wanted: BTreeMap<ChannelId, u32> = cells
             .into_iter()
             .map(|(cell, distance)| (self.tables.spatial_channel(cell), distance))
+            .filter(|&(cell, _)| self.tables.is_here(cell))
             .collect();
         let gone: Vec<ChannelId> = connection
             .subscribed

@@ -50,7 +50,7 @@ impl ChannelManager {
             Ok(ChannelType::Unknown) => self
                 .tables
                 .drop_message(request, "a channel must have a type"),
-            Ok(ChannelType::Spatial) => self.create_spatial_channels(request, &message),
+            Ok(ChannelType::Spatial) => self.create_spatial_channels(request, message),
             Ok(ChannelType::Global) => self.take_global(request, message),
             _ => self.create_numbered(request, message),
         }

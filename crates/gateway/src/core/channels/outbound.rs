@@ -19,7 +19,7 @@ use super::outgoing::{Envelope, pack};
 #[derive(Debug, Default)]
 pub(super) struct Outbound {
     queue: BurstQueue<(SideId, ToConnections)>,
-    /// The connection managers that have ever said something.
+    /// The connection managers that take part.
     sides: BTreeSet<SideId>,
     body: Vec<u8>,
     head: Vec<u8>,
@@ -28,7 +28,7 @@ pub(super) struct Outbound {
 }
 
 impl Outbound {
-    /// Nothing is to go out, and these connection managers have said something.
+    /// Nothing is to go out, and these connection managers take part.
     pub(super) fn restore(sides: BTreeSet<SideId>) -> Self {
         Self {
             sides,
@@ -36,7 +36,7 @@ impl Outbound {
         }
     }
 
-    /// The connection managers that have ever said something.
+    /// The connection managers that take part: those that have said something.
     pub(super) fn sides(&self) -> &BTreeSet<SideId> {
         &self.sides
     }
@@ -44,6 +44,11 @@ impl Outbound {
     /// A connection manager takes part from now on. Returns whether it did not before.
     pub(super) fn add_side(&mut self, side: SideId) -> bool {
         self.sides.insert(side)
+    }
+
+    /// A connection manager takes part no longer.
+    pub(super) fn remove_side(&mut self, side: SideId) {
+        self.sides.remove(&side);
     }
 
     /// Sends a message to one connection manager.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use lagometer_protocol::{FromGateway, MAX_MESSAGE_LEN, MessagePack};
+use serde::{Deserialize, Serialize};
 
 use crate::core::bus::{CloseReason, ToConnections};
 use crate::core::events::Event;
@@ -12,7 +13,7 @@ use crate::core::ids::{ChannelId, ConnId, Peer, SideId};
 use super::tables::Tables;
 
 /// What a message bears beside its body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Envelope {
     pub(crate) channel: ChannelId,
     pub(crate) stub_id: u32,

@@ -23,18 +23,21 @@ use super::blocks::Blocks;
 use super::channel::Channel;
 use super::channel_table::{ChannelTable, SavedChannels};
 use super::connection_table::{ConnectionInfo, ConnectionTable, SavedConnections};
-use super::entities::Entities;
+use super::entity::Entities;
+use super::entity_groups::EntityGroups;
+use super::handovers::Handovers;
 use super::logins::Logins;
 use super::orphans::{Maker, Orphans, SavedOrphans};
 use super::outbound::Outbound;
 use super::recoveries::Recoveries;
+use super::shard_links::ShardLinks;
 use super::subscriptions::Subscriptions;
 use super::tables::Tables;
 use super::telemetry::Telemetry;
 use super::timers::Timers;
 
 /// The version of what is written. Whoever changes anything that is written raises it.
-const VERSION: u16 = 3;
+const VERSION: u16 = 4;
 
 /// The most bytes that are read.
 const MOST_BYTES: usize = 1 << 30;
@@ -81,7 +84,7 @@ impl Lasting {
         Self {
             spatial_channels_from: settings.spatial_channels_from,
             entity_channels_from: settings.entity_channels_from,
-            grid: settings.grid.clone(),
+            grid: settings.grid,
             shard: settings.shard,
         }
     }
@@ -109,6 +112,9 @@ struct Parts {
     telemetry: Telemetry,
     subscriptions: Subscriptions,
     entities: Entities,
+    groups: EntityGroups,
+    handovers: Handovers,
+    links: ShardLinks,
     blocks: Blocks,
     recoveries: Recoveries,
     logins: Logins,
@@ -121,6 +127,9 @@ struct PartsHere<'a> {
     telemetry: &'a Telemetry,
     subscriptions: &'a Subscriptions,
     entities: &'a Entities,
+    groups: &'a EntityGroups,
+    handovers: &'a Handovers,
+    links: &'a ShardLinks,
     blocks: &'a Blocks,
     recoveries: &'a Recoveries,
     logins: &'a Logins,
@@ -153,6 +162,9 @@ impl ChannelManager {
                 telemetry: &tables.telemetry,
                 subscriptions: &self.subscriptions,
                 entities: &self.entities,
+                groups: &self.groups,
+                handovers: &self.handovers,
+                links: &tables.links,
                 blocks: &self.blocks,
                 recoveries: &self.recoveries,
                 logins: &self.logins,
@@ -209,13 +221,18 @@ impl ChannelManager {
                     ..settings
                 },
                 timers: parts.timers,
+                now: Time::ZERO,
                 cause: None,
                 home_version: saved.home_version,
                 out: Outbound::restore(saved.sides),
+                links: parts.links,
                 telemetry: parts.telemetry,
             },
             subscriptions: parts.subscriptions,
             entities: parts.entities,
+            groups: parts.groups,
+            handovers: parts.handovers,
+            begins_crossings: false,
             blocks: parts.blocks,
             recoveries: parts.recoveries,
             logins: parts.logins,

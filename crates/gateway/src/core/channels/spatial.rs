@@ -2,20 +2,34 @@
 
 use lagometer_protocol::FromGateway;
 use lagometer_protocol::messages::channeldpb::{
-    ChannelSubscriptionOptions, ChannelType, CreateChannelMessage,
-    CreateSpatialChannelsResultMessage, QuerySpatialChannelMessage,
-    QuerySpatialChannelResultMessage, SpatialChannelsReadyMessage, SpatialRegionsUpdateMessage,
+    ChannelType, CreateChannelMessage, CreateSpatialChannelsResultMessage,
+    QuerySpatialChannelMessage, QuerySpatialChannelResultMessage, SpatialChannelsReadyMessage,
+    SpatialRegionsUpdateMessage,
 };
+
+use serde::{Deserialize, Serialize};
 
 use crate::core::budget::Budget;
 use crate::core::ids::{ChannelId, ConnId, Peer};
 use crate::core::settings::Position;
+use crate::core::shards::ShardId;
 
 use super::ChannelManager;
 use super::dispatch::Request;
 use super::outgoing::Envelope;
+use super::shard_messages::ShardMessage;
 use super::subscriptions::Subscriptions;
 use super::tables::Tables;
+
+/// A block that is to have its cells.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct NewBlock {
+    pub(super) block: u32,
+    /// Of the server that is to have it.
+    pub(super) request: Request,
+    #[serde(with = "super::protobuf")]
+    pub(super) message: CreateChannelMessage,
+}
 
 /// Places whose cells are found for a unit of work.
 const PLACES_PER_UNIT: usize = 4;
@@ -25,7 +39,7 @@ impl ChannelManager {
     pub(super) fn create_spatial_channels(
         &mut self,
         request: &Request,
-        message: &CreateChannelMessage,
+        message: CreateChannelMessage,
     ) {
         let is_server = self
             .tables
@@ -56,41 +70,60 @@ impl ChannelManager {
                 .drop_message(request, "its data is malformed or too large");
             return;
         }
-        let Some(grid) = self.tables.settings.grid.clone() else {
+        let Some(grid) = self.tables.settings.grid else {
             self.tables.drop_message(request, "there is no grid");
             return;
         };
-        let Some(slot) = self.blocks.take(grid.servers(), request.from) else {
+        let Some(block) = self.blocks.take(grid.servers(), request.from) else {
             self.tables
                 .drop_message(request, "every part of the grid has its server");
             return;
         };
+        let shard = self.tables.settings.shard_map().of_block(block);
+        let new = NewBlock {
+            block,
+            request: *request,
+            message,
+        };
+        self.send_to_shard(shard, ShardMessage::MakeBlock(new));
+    }
+
+    /// Makes the cells of a block for the server that has got it.
+    pub(super) fn make_block(&mut self, new: NewBlock) {
+        let request = new.request.at(self.tables.now);
+        let (block, server) = (new.block, request.from);
+        if self.tables.connections.get(server).is_none() {
+            self.send_to_shard(ShardId::HOME, ShardMessage::BlockEmpty { block, server });
+            return;
+        }
+        let Some(grid) = self.tables.settings.grid else {
+            return;
+        };
         let channels: Vec<ChannelId> = grid
-            .cells_of(slot)
+            .cells_of(block)
             .map(|cell| self.tables.spatial_channel(cell))
             .collect();
+        self.blocks.made_for(block, server);
         for &id in &channels {
-            self.make_spatial_channel(request, id, message);
+            self.make_spatial_channel(&request, id, &new.message);
         }
-        let options = message.sub_options.clone().unwrap_or_default();
-        if self.blocks.are_all_taken() {
-            self.grid_is_full(request, &options);
-        }
+        let options = new.message.sub_options.clone().unwrap_or_default();
         let result = FromGateway::CreateSpatialChannel(CreateSpatialChannelsResultMessage {
             spatial_channel_id: channels.iter().map(|id| id.0).collect(),
-            metadata: message.metadata.clone(),
-            owner_conn_id: request.from.0,
+            metadata: new.message.metadata.clone(),
+            owner_conn_id: server.0,
         });
-        self.tables.answer_and_notify_global_owner(request, &result);
+        self.send_to_shard(ShardId::HOME, ShardMessage::BlockMade(new));
+        self.tables
+            .answer_and_notify_global_owner(&request, &result);
         for &id in &channels {
             self.subscriptions
-                .subscribe(&mut self.tables, request.now, id, request.from, &options);
+                .subscribe(&mut self.tables, request.now, id, server, &options);
             self.tables
-                .send_subscribed(request.from, request.envelope.copy(), id, request.from);
+                .send_subscribed(server, request.envelope.copy(), id, server);
         }
         let regions = self.regions();
-        self.tables
-            .send(request.from, request.envelope.copy(), &regions);
+        self.tables.send(server, request.envelope.copy(), &regions);
     }
 
     pub(super) fn query_spatial(&mut self, request: &Request, asked: &QuerySpatialChannelMessage) {
@@ -158,20 +191,22 @@ impl ChannelManager {
     /// any more, and may go to another or to the same again.
     pub(super) fn release_empty_block(&mut self, gone: ChannelId) {
         let (Some(grid), Some(cell)) = (
-            &self.tables.settings.grid,
+            self.tables.settings.grid,
             gone.0
                 .checked_sub(self.tables.settings.spatial_channels_from),
         ) else {
             return;
         };
-        let slot = grid.server_of(cell);
+        let block = grid.server_of(cell);
         let is_left = |cell| {
             self.tables
                 .channels
                 .contains_key(self.tables.spatial_channel(cell))
         };
-        if !grid.cells_of(slot).any(is_left) {
-            self.blocks.empty(slot);
+        if !grid.cells_of(block).any(is_left)
+            && let Some(server) = self.blocks.none_is_left(block)
+        {
+            self.send_to_shard(ShardId::HOME, ShardMessage::BlockEmpty { block, server });
         }
     }
 
@@ -203,24 +238,55 @@ impl ChannelManager {
         Subscriptions::data_has_come(&mut self.tables, request.now, id);
     }
 
-    /// Every block has its server: they are sent their borders and notified.
-    fn grid_is_full(&mut self, request: &Request, options: &ChannelSubscriptionOptions) {
-        let Some(grid) = self.tables.settings.grid.clone() else {
+    /// A block's cells are there. Once those of all are, servers are shown their borders.
+    pub(super) fn block_made(&mut self, last: NewBlock) {
+        if self.blocks.are_made(last.block, last.request.from) {
+            let servers = self.blocks.servers().collect();
+            let message = ShardMessage::ShowBorders { last, servers };
+            self.send_to_shard(ShardId::HOME, message);
+        }
+    }
+
+    /// Subscribes servers to this shard's cells beyond their own, then has the next shard do so.
+    pub(super) fn show_borders(&mut self, last: NewBlock, servers: Vec<ConnId>) {
+        let Some(grid) = self.tables.settings.grid else {
             return;
         };
-        let servers: Vec<ConnId> = self.blocks.servers().collect();
-        for (slot, &server) in servers.iter().enumerate() {
-            for cell in grid.border_of(slot as u32) {
+        let now = self.tables.now;
+        let options = last.message.sub_options.clone().unwrap_or_default();
+        for (block, &server) in (0..).zip(&servers) {
+            for cell in grid.border_of(block) {
                 let id = self.tables.spatial_channel(cell);
                 if self
                     .subscriptions
-                    .subscribe(&mut self.tables, request.now, id, server, options)
+                    .subscribe(&mut self.tables, now, id, server, &options)
                 {
                     self.tables
                         .send_subscribed(server, Envelope::from(id), id, server);
                 }
             }
         }
+        self.show_next_borders(self.tables.settings.shard.id, last, servers);
+    }
+
+    /// Has the shard after one show its borders, if there is one.
+    pub(super) fn show_next_borders(
+        &mut self,
+        after: ShardId,
+        last: NewBlock,
+        servers: Vec<ConnId>,
+    ) {
+        match self.tables.settings.shard.count.after(after) {
+            Some(next) => self.send_to_shard(next, ShardMessage::ShowBorders { last, servers }),
+            None => self.send_to_shard(ShardId::HOME, ShardMessage::BordersShown { servers }),
+        }
+    }
+
+    /// Servers see their borders: they are notified that the world is ready.
+    pub(super) fn borders_shown(&mut self, servers: &[ConnId]) {
+        let Some(grid) = self.tables.settings.grid else {
+            return;
+        };
         let owner = self.tables.owner(ChannelId::GLOBAL);
         let owner = owner.filter(|owner| !servers.contains(owner));
         for (index, &server) in servers.iter().chain(&owner).enumerate() {

@@ -11,6 +11,7 @@ use super::causes::Cause;
 use super::channel_table::ChannelTable;
 use super::connection_table::ConnectionTable;
 use super::outbound::Outbound;
+use super::shard_links::ShardLinks;
 use super::telemetry::Telemetry;
 use super::timers::Timers;
 
@@ -21,11 +22,14 @@ pub(super) struct Tables {
     pub(super) connections: ConnectionTable,
     pub(super) channels: ChannelTable,
     pub(super) timers: Timers,
+    /// The instant of what is being handled.
+    pub(super) now: Time,
     /// Whose requests are being handled.
     pub(super) cause: Option<Cause>,
     /// Of home's last decision; elsewhere of what is known of GLOBAL's owner.
     pub(super) home_version: HomeVersion,
     pub(super) out: Outbound,
+    pub(super) links: ShardLinks,
     pub(super) telemetry: Telemetry,
 }
 

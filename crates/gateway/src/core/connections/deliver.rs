@@ -112,6 +112,7 @@ impl ConnectionManager {
             // An edge has taken these out.
             ToConnections::Known { .. }
             | ToConnections::GlobalOwner { .. }
+            | ToConnections::Relay { .. }
             | ToConnections::ListPart { .. } => {}
             ToConnections::Ban { address, until } => self.ban(now, address, until),
         }

@@ -15,7 +15,7 @@ const HEIGHT: f64 = 3.402_823_47e38 / 2.0;
 
 /// A world cut into equal cells along x and z, shared out to servers in equal
 /// blocks. Cells are numbered from 0, rows along x first.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Grid {
     offset: Position,
     cell_width: f64,

@@ -7,7 +7,7 @@ use crate::core::bus::{
     AdmittedConnection, AuthAttempt, CheckedEnvelope, CheckedMessages, HomeVersion, Misbehaviour,
     ToChannels, ToConnections,
 };
-use crate::core::{Budget, CloseReason, Peer};
+use crate::core::{Budget, CloseReason, Peer, ShardId};
 
 use super::*;
 
@@ -67,6 +67,11 @@ fn to_channels() -> Vec<ToChannels> {
             address: [1, 2, 3, 4].into(),
         }),
         ToChannels::Introduced { key: KEY },
+        ToChannels::RouteLost,
+        ToChannels::Relayed {
+            from: ShardId(3),
+            frame: Bytes::from_static(b"of a shard"),
+        },
     ];
     for owner in [None, Some(TWO)] {
         all.push(ToChannels::GlobalOwner {

@@ -6,7 +6,7 @@ use crate::core::bus::{
     AdmittedConnection, AuthAttempt, CheckedEnvelope, CheckedMessages, HomeVersion, Misbehaviour,
     ToChannels,
 };
-use crate::core::{ChannelId, ConnId, Peer};
+use crate::core::{ChannelId, ConnId, Peer, ShardId};
 
 use super::super::wire::{Malformed, Put as _, Reader};
 use super::{
@@ -89,27 +89,45 @@ pub(in crate::nodes) fn encode_to_channels(message: &ToChannels) -> Bytes {
             out.put_u8(10);
             put_pair(&mut out, *id, ConnId(channel.0));
         }
+        ToChannels::Admitted(_)
+        | ToChannels::Introduced { .. }
+        | ToChannels::GlobalOwner { .. }
+        | ToChannels::Relayed { .. }
+        | ToChannels::RouteLost => put_of_shards(&mut out, message),
+    }
+    out.into()
+}
+
+/// What an edge says of other shards, and of itself.
+fn put_of_shards(out: &mut Vec<u8>, message: &ToChannels) {
+    match message {
         ToChannels::Admitted(connection) => {
             out.put_u8(11);
-            put_key(&mut out, connection.key);
+            put_key(out, connection.key);
             out.put_u32(connection.id.0);
             out.put_u8(connection.peer.index() as u8);
-            put_address(&mut out, connection.address);
+            put_address(out, connection.address);
             out.put_u8(u8::from(connection.is_address_forgeable));
             out.put_bytes(connection.player.as_bytes());
-            put_version(&mut out, connection.version);
+            put_version(out, connection.version);
         }
         ToChannels::Introduced { key } => {
             out.put_u8(12);
-            put_key(&mut out, *key);
+            put_key(out, *key);
         }
         ToChannels::GlobalOwner { owner, version } => {
             out.put_u8(13);
-            put_owner(&mut out, *owner);
-            put_version(&mut out, *version);
+            put_owner(out, *owner);
+            put_version(out, *version);
         }
+        ToChannels::Relayed { from, frame } => {
+            out.put_u8(14);
+            out.put_u16(from.0);
+            out.put_bytes(frame);
+        }
+        ToChannels::RouteLost => out.put_u8(15),
+        _ => {}
     }
-    out.into()
 }
 
 pub(in crate::nodes) fn decode_to_channels(bytes: Bytes) -> Result<ToChannels, Malformed> {
@@ -178,6 +196,11 @@ pub(in crate::nodes) fn decode_to_channels(bytes: Bytes) -> Result<ToChannels, M
             owner: owner(&mut reader)?,
             version: version(&mut reader)?,
         },
+        14 => ToChannels::Relayed {
+            from: ShardId(reader.u16()?),
+            frame: reader.bytes()?,
+        },
+        15 => ToChannels::RouteLost,
         _ => return Err(Malformed),
     };
     reader.end()?;

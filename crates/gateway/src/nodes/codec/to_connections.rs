@@ -4,7 +4,7 @@ use bytes::Bytes;
 use lagometer_units::Time;
 
 use crate::core::bus::ToConnections;
-use crate::core::{Budget, ChannelId, CloseReason, GroupId};
+use crate::core::{Budget, ChannelId, CloseReason, GroupId, ShardId};
 
 use super::super::wire::{Malformed, Put as _, Reader};
 use super::{
@@ -134,6 +134,7 @@ pub(in crate::nodes) fn encode_to_connections(now: Time, message: &ToConnections
         }
         ToConnections::Known { .. }
         | ToConnections::GlobalOwner { .. }
+        | ToConnections::Relay { .. }
         | ToConnections::ListPart { .. } => put_for_edge(&mut out, message),
     }
     out.into()
@@ -229,6 +230,10 @@ pub(in crate::nodes) fn decode_to_connections(
                 channels: is_answer.then_some(channels),
             }
         }
+        18 => ToConnections::Relay {
+            to: ShardId(reader.u16()?),
+            frame: reader.bytes()?,
+        },
         _ => return Err(Malformed),
     };
     reader.end()?;
@@ -259,6 +264,11 @@ fn put_for_edge(out: &mut Vec<u8>, message: &ToConnections) {
             out.put_u32(to.0);
             out.put_u8(u8::from(channels.is_some()));
             out.put_bytes(channels.as_deref().unwrap_or_default());
+        }
+        ToConnections::Relay { to, frame } => {
+            out.put_u8(18);
+            out.put_u16(to.0);
+            out.put_bytes(frame);
         }
         _ => {}
     }

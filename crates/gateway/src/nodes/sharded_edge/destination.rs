@@ -5,9 +5,7 @@ use std::collections::BTreeSet;
 use lagometer_protocol::MessagePack;
 use lagometer_protocol::messages::channeldpb::{ChannelType, MessageType};
 
-use crate::core::{ChannelId, ConnId, Peer, ShardId};
-
-use super::ShardMap;
+use crate::core::{ChannelId, ConnId, Peer, ShardId, ShardMap};
 
 /// So many removed channels are made up for at most.
 const FREED_AT_MOST: usize = 1024;
@@ -17,13 +15,18 @@ const FREED_AT_MOST: usize = 1024;
 pub(super) enum Destination {
     /// To this shard.
     One(ShardId),
-    /// To all, each of which answers for its part.
+    /// To all, each of which does its part.
     All,
+    /// To all, each of which answers for its part.
+    AllParts,
 }
 
 impl Destination {
     pub(super) fn includes(self, shard: ShardId) -> bool {
-        self == Self::All || self == Self::One(shard)
+        match self {
+            Self::One(one) => one == shard,
+            Self::All | Self::AllParts => true,
+        }
     }
 }
 
@@ -76,7 +79,7 @@ impl Placement {
             // It names the channel, and comes on it or on GLOBAL.
             let removed = first_field(message.body).unwrap_or(channel.0);
             let shard = self.map.shard_of(ChannelId(removed));
-            // Cells and entities are always at home.
+            // Cells and entities have the numbers that the game gives them.
             let is_spread = (1..self.map.spatial_channels_from).contains(&removed);
             if is_spread && self.servers.contains(&from) && self.freed.len() < FREED_AT_MOST {
                 self.freed.push(shard);
@@ -84,11 +87,19 @@ impl Placement {
             return Destination::One(shard);
         }
         if is_on_global && kind(MessageType::ListChannel) {
-            return Destination::All;
+            return Destination::AllParts;
         }
         if is_on_global && kind(MessageType::CreateChannel) {
             let made = first_field(message.body).unwrap_or_default();
             return Destination::One(self.place(from, made));
+        }
+        if kind(MessageType::CreateEntityChannel) {
+            // It names the entity, and comes on a cell or on GLOBAL.
+            let made = first_field(message.body).unwrap_or_default();
+            return Destination::One(self.map.shard_of(ChannelId(made)));
+        }
+        if kind(MessageType::UpdateSpatialInterest) {
+            return Destination::All;
         }
         Destination::One(self.map.shard_of(channel))
     }
@@ -149,7 +160,9 @@ fn varint(rest: &mut &[u8]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use lagometer_protocol::messages::channeldpb::{CreateChannelMessage, RemoveChannelMessage};
+    use lagometer_protocol::messages::channeldpb::{
+        CreateChannelMessage, CreateEntityChannelMessage, RemoveChannelMessage,
+    };
     use prost::Message as _;
 
     use crate::core::ShardCount;
@@ -170,6 +183,8 @@ mod tests {
         let map = ShardMap {
             count: ShardCount::new(3).expect("a count"),
             spatial_channels_from: 1000,
+            entity_channels_from: 2000,
+            grid: None,
         };
         let mut placement = Placement::new(map, 1);
         let (server, client) = (ConnId(5), ConnId(7));
@@ -186,8 +201,23 @@ mod tests {
         );
         assert_eq!(
             of(client, MessageType::ListChannel, 0, &[]),
+            Destination::AllParts
+        );
+        assert_eq!(
+            of(server, MessageType::UpdateSpatialInterest, 0, &[]),
             Destination::All
         );
+        let entity = CreateEntityChannelMessage {
+            entity_id: 2002,
+            ..CreateEntityChannelMessage::default()
+        };
+        let entity = entity.encode_to_vec();
+        for on in [0, 1001] {
+            assert_eq!(
+                of(server, MessageType::CreateEntityChannel, on, &entity),
+                one(2)
+            );
+        }
         let remove = RemoveChannelMessage { channel_id: 5 }.encode_to_vec();
         assert_eq!(of(client, MessageType::RemoveChannel, 0, &remove), one(1));
 

@@ -36,7 +36,7 @@ pub(super) enum SubscriptionState {
 /// Options with nothing left open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::core::channels) struct SubOptions {
-    pub(super) access: i32,
+    pub(in crate::core::channels) access: i32,
     /// Mostly none.
     pub(super) masks: Box<[String]>,
     /// At least 1.

@@ -3,6 +3,8 @@
 //!
 //! Several entities share one group: what is added through one is seen by all. An
 //! entity that is put into another's group brings along those it was with.
+//!
+//! Home has the groups of all entities, whichever shard has their channels.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,8 +14,8 @@ use crate::core::check::{BrokenInvariant, hold};
 use crate::core::ids::ChannelId;
 
 /// What a group is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::core::channels) enum Bond {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) enum Bond {
     /// Its entities change hands together.
     Handover,
     /// Its entities do not change hands.
@@ -49,39 +51,69 @@ struct Shared {
 
 /// All entities and their groups.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(in crate::core::channels) struct EntityGroups {
+pub(super) struct EntityGroups {
     entities: BTreeMap<ChannelId, Own>,
     groups: BTreeMap<GroupKey, Shared>,
     last: u64,
+    /// Of other shards' entities that are not known yet: whose group they are to be put into,
+    /// and how many that may have.
+    expected: BTreeMap<(ChannelId, Bond), (ChannelId, usize)>,
 }
+
+/// So many entities at most are expected.
+const EXPECTED_AT_MOST: usize = 4096;
 
 /// What putting entities into a group came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::core::channels) struct Grouped {
+pub(super) struct Grouped {
     /// How many entities were looked at.
-    pub(in crate::core::channels) looked_at: usize,
+    pub(super) looked_at: usize,
     /// The group has as many as it may; the rest were left out.
-    pub(in crate::core::channels) is_full: bool,
+    pub(super) is_full: bool,
 }
 
 impl EntityGroups {
     /// An entity's channel was made.
-    pub(in crate::core::channels) fn add_entity(&mut self, id: ChannelId) {
+    pub(super) fn add_entity(&mut self, id: ChannelId) {
         self.entities.entry(id).or_default();
+        for bond in [Bond::Handover, Bond::Lock] {
+            if let Some((to, most)) = self.expected.remove(&(id, bond)) {
+                self.add(to, bond, [id], most);
+            }
+        }
+    }
+
+    /// An entity is to be put into the group of one once it is known, if it will be.
+    pub(super) fn expect(&mut self, id: ChannelId, to: ChannelId, bond: Bond, most: usize) {
+        if self.expected.len() >= EXPECTED_AT_MOST {
+            self.expected.pop_first();
+        }
+        self.expected.insert((id, bond), (to, most));
+    }
+
+    /// It is not to be put there, after all.
+    pub(super) fn expect_no_more(&mut self, id: ChannelId, bond: Bond) {
+        self.expected.remove(&(id, bond));
+    }
+
+    /// Whether there is such an entity.
+    pub(super) fn has_entity(&self, id: ChannelId) -> bool {
+        self.entities.contains_key(&id)
     }
 
     /// An entity's channel goes: it leaves its groups.
-    pub(in crate::core::channels) fn remove_entity(&mut self, id: ChannelId) {
+    pub(super) fn remove_entity(&mut self, id: ChannelId) {
         for bond in [Bond::Handover, Bond::Lock] {
             self.remove(id, bond, [id]);
             self.set(id, bond, None);
         }
         self.entities.remove(&id);
+        self.expected.retain(|_, (to, _)| *to != id);
     }
 
     /// Puts entities into the group of one of them, up to `most`, each with those
     /// it was with. One that is locked is noted, but stays as it is.
-    pub(in crate::core::channels) fn add(
+    pub(super) fn add(
         &mut self,
         to: ChannelId,
         bond: Bond,
@@ -107,7 +139,7 @@ impl EntityGroups {
 
     /// Takes entities out of the group of one of them: each is alone from now on,
     /// and handed over with nobody. Returns whether there is such a group.
-    pub(in crate::core::channels) fn remove(
+    pub(super) fn remove(
         &mut self,
         of: ChannelId,
         bond: Bond,
@@ -131,7 +163,7 @@ impl EntityGroups {
 
     /// The entities that go where one goes; none if one of them is locked, or if
     /// it is no entity.
-    pub(in crate::core::channels) fn together(&self, id: ChannelId) -> BTreeSet<ChannelId> {
+    pub(super) fn together(&self, id: ChannelId) -> BTreeSet<ChannelId> {
         let Some(own) = self.entities.get(&id) else {
             return BTreeSet::new();
         };
@@ -147,13 +179,24 @@ impl EntityGroups {
         }
     }
 
+    /// These entities are lost.
+    pub(super) fn forget(&mut self, is_lost: impl Fn(ChannelId) -> bool) {
+        let ids = self.entities.keys().copied();
+        let lost: Vec<ChannelId> = ids.filter(|&id| is_lost(id)).collect();
+        for id in lost {
+            self.remove_entity(id);
+        }
+    }
+
     /// Whether the tables agree: groups are there as long as someone holds them,
-    /// and `entities` are all there are.
-    pub(in crate::core::channels) fn check(
+    /// and `entities` are all there are of those that `is_here` knows.
+    pub(super) fn check(
         &self,
         entities: &BTreeSet<ChannelId>,
+        is_here: impl Fn(ChannelId) -> bool,
     ) -> Result<(), BrokenInvariant> {
-        let known: BTreeSet<ChannelId> = self.entities.keys().copied().collect();
+        let known = self.entities.keys().copied();
+        let known: BTreeSet<ChannelId> = known.filter(|&id| is_here(id)).collect();
         hold!(
             known == *entities,
             "groups know of the entities {known:?}, there are {entities:?}"
@@ -287,7 +330,7 @@ mod tests {
         assert_eq!(groups.together(ChannelId(1)), ids([1, 3, 4]));
         groups.remove_entity(ChannelId(3));
         assert_eq!(groups.together(ChannelId(1)), ids([1, 4]));
-        groups.check(&ids([1, 2, 4, 5])).unwrap();
+        groups.check(&ids([1, 2, 4, 5]), |_| true).unwrap();
     }
 
     #[test]
@@ -304,7 +347,7 @@ mod tests {
         let grouped = groups.add(ChannelId(1), Bond::Handover, ids([1, 2, 3, 4]), 3);
         assert!(grouped.is_full && grouped.looked_at == 4, "{grouped:?}");
         assert_eq!(groups.together(ChannelId(1)), ids([1, 2, 3]));
-        groups.check(&ids([1, 2, 3, 4, 5])).unwrap();
+        groups.check(&ids([1, 2, 3, 4, 5]), |_| true).unwrap();
     }
 
     #[test]
