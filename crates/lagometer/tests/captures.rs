@@ -196,8 +196,11 @@ fn a_run_over_a_real_path_captures_what_this_end_sends_and_receives() {
             // The document counts from the first message on.
             let key = ["up_packets", "down_packets"][direction];
             let counted = found["wire"][key].as_u64().unwrap();
+            // KCP puts segments that wait together into one packet, as they do where the machine
+            // has paused this program for longer than it is between two messages.
+            let least = if found["lane"] == "kcp" { 20 } else { 40 };
             assert!(
-                counted >= 40 && of_it().count() as u64 >= counted,
+                counted >= least && of_it().count() as u64 >= counted,
                 "{found}"
             );
         }
