@@ -189,6 +189,10 @@ fn a_run_over_a_real_path_captures_what_this_end_sends_and_receives() {
     let (document, capture) = captured(folder.path(), &play);
     let log = fs::read(capture).unwrap();
     for (lane, found) in document["lanes"].as_array().unwrap().iter().enumerate() {
+        assert!(
+            found["messages"]["delivered"].as_u64() >= Some(40),
+            "{found}"
+        );
         for (direction, comment) in ["sent", "received"].into_iter().enumerate() {
             let interface = (2 * lane + direction) as u32;
             let of_it = || logged_packets(&log).filter(|packet| packet.interface == interface);
