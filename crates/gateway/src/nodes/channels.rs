@@ -333,6 +333,7 @@ impl ChannelsNode {
             edge: joined.edge,
             number: joined.number,
             why,
+            // The last says that the route is lost.
             connections: closed.len() - 1,
         });
         for message in closed {

@@ -251,17 +251,24 @@ fn placed(entity: u32, cell: u32, object: Option<UnrealObjectRef>) -> EntityChan
     }
 }
 
+/// Three shards, a server that has all cells, and its entity in one of them, which is the third
+/// shard's.
+fn with_entity_in(cell: u32) -> (Shards, ConnId, u32) {
+    let mut shards = Shards::new(3);
+    let server = shards.server_with_cells();
+    let entity = FIRST_ENTITY + 2;
+    shards.make_entity(server, entity, cell);
+    shards.settle();
+    (shards, server, entity)
+}
+
 fn middle(cell: u32) -> f32 {
     cell as f32 * 10.0 + 5.0
 }
 
 #[test]
 fn an_entity_crosses_to_another_shards_cell_and_on_while_that_is_under_way() {
-    let mut shards = Shards::new(3);
-    let server = shards.server_with_cells();
-    let entity = FIRST_ENTITY + 2;
-    shards.make_entity(server, entity, 0);
-    shards.settle();
+    let (mut shards, server, entity) = with_entity_in(0);
     shards.walk(server, entity, 1);
     assert!(shards.carry(2, 0), "home is notified");
     assert_eq!(shards.managers[0].handovers_under_way(), 1);
@@ -331,11 +338,7 @@ fn a_group_of_an_entity_that_has_gone_meanwhile_is_none() {
 
 #[test]
 fn a_handover_ends_whose_cell_is_lost_with_its_shard() {
-    let mut shards = Shards::new(3);
-    let server = shards.server_with_cells();
-    let entity = FIRST_ENTITY + 2;
-    shards.make_entity(server, entity, 1);
-    shards.settle();
+    let (mut shards, server, entity) = with_entity_in(1);
     // The second shard is lost, and home knows; the third, which has the entity, does not.
     shards.managers[1] = shards.begin(ShardId(1), 2);
     // Any message of an edge: it is greeted through that.
@@ -386,11 +389,7 @@ fn a_spawn_that_comes_before_its_entity_is_of_it_unless_it_was_destroyed() {
 
 #[test]
 fn an_entity_that_is_destroyed_while_it_crosses_is_in_no_cell() {
-    let mut shards = Shards::new(3);
-    let server = shards.server_with_cells();
-    let entity = FIRST_ENTITY + 2;
-    shards.make_entity(server, entity, 0);
-    shards.settle();
+    let (mut shards, server, entity) = with_entity_in(0);
     shards.walk(server, entity, 1);
     // Home has it begin, and the entity's shard says what it is.
     shards.carry(2, 0);

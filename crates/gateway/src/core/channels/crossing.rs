@@ -144,8 +144,7 @@ impl ChannelManager {
     pub(super) fn forget_in_cell(&mut self, cell: ChannelId, entity: ChannelId) {
         // In one process nothing is under way when an entity goes.
         if !self.tables.settings.shard.is_whole() {
-            let shard = self.tables.settings.shard_map().shard_of(cell);
-            self.send_to_shard(shard, ShardMessage::ForgetInCell { cell, entity });
+            self.send_to_shard_of(cell, ShardMessage::ForgetInCell { cell, entity });
         }
     }
 
@@ -177,8 +176,7 @@ impl ChannelManager {
         } else if crossing.objects.contains_key(&crossing.entity)
             && (is_whole || crossing.object_bytes() <= OBJECT_BYTES)
         {
-            let shard = (self.tables.settings.shard_map()).shard_of(crossing.change.from);
-            self.send_to_shard(shard, ShardMessage::LeaveCell(crossing));
+            self.send_to_shard_of(crossing.change.from, ShardMessage::LeaveCell(crossing));
         } else {
             self.ends_early(&crossing);
         }
@@ -193,8 +191,7 @@ impl ChannelManager {
         }
         crossing.old_owner = self.tables.owner(from);
         crossing.before = self.tables.subscribers(from).collect();
-        let shard = (self.tables.settings.shard_map()).shard_of(crossing.change.to);
-        self.send_to_shard(shard, ShardMessage::EnterCell(crossing));
+        self.send_to_shard_of(crossing.change.to, ShardMessage::EnterCell(crossing));
     }
 
     /// Takes entities into a cell's data, and has the other shards do the rest.
@@ -214,8 +211,7 @@ impl ChannelManager {
                 .telemetry
                 .event(Event::HandedOver { entity, from, to });
         }
-        let shard = (self.tables.settings.shard_map()).shard_of(from);
-        self.send_to_shard(shard, ShardMessage::RemoveFromCell(crossing.clone()));
+        self.send_to_shard_of(from, ShardMessage::RemoveFromCell(crossing.clone()));
         let first = self.tables.first_shard_of(&crossing.together);
         self.send_to_shard(first, ShardMessage::ShowCrossing(crossing));
     }

@@ -178,8 +178,7 @@ impl ChannelManager {
         };
         match new.cell {
             Some(cell) => {
-                let shard = self.tables.settings.shard_map().shard_of(cell);
-                self.send_to_shard(shard, ShardMessage::PlaceEntity(new));
+                self.send_to_shard_of(cell, ShardMessage::PlaceEntity(new));
             }
             None => self.entity_placed(new),
         }
@@ -193,8 +192,7 @@ impl ChannelManager {
                 self.add_entity_to(cell, new.entity.0, object);
             }
         }
-        let shard = self.tables.settings.shard_map().shard_of(new.entity);
-        self.send_to_shard(shard, ShardMessage::EntityPlaced(new));
+        self.send_to_shard_of(new.entity, ShardMessage::EntityPlaced(new));
     }
 
     /// Gives an entity that was made to the server of its cell, if there is one, and answers.

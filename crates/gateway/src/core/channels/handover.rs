@@ -107,10 +107,9 @@ impl ChannelManager {
                     && let Ok(id) = u32::try_from(id)
                 {
                     let entity = ChannelId(id);
-                    let shard = self.tables.settings.shard_map().shard_of(entity);
                     let request = *request;
                     let message = ShardMessage::RemovedFromCell { request, entity };
-                    self.send_to_shard(shard, message);
+                    self.send_to_shard_of(entity, message);
                 }
             }
         }

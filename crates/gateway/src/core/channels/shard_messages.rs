@@ -111,6 +111,12 @@ impl ChannelManager {
         }
     }
 
+    /// Sends a message to the shard that has a channel.
+    pub(super) fn send_to_shard_of(&mut self, channel: ChannelId, message: ShardMessage) {
+        let shard = self.tables.settings.shard_map().shard_of(channel);
+        self.send_to_shard(shard, message);
+    }
+
     /// A connection manager has passed on what another shard has for this one.
     pub(super) fn relayed(&mut self, edge: SideId, from: ShardId, frame: &[u8]) {
         let tables = &mut self.tables;

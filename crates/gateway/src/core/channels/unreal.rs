@@ -63,8 +63,7 @@ impl ChannelManager {
         self.remove_entity_from(request.channel, id);
         self.pass_on(request, forward, &body);
         let id = ChannelId(id);
-        let shard = self.tables.settings.shard_map().shard_of(id);
-        self.send_to_shard(shard, ShardMessage::Destroyed(id));
+        self.send_to_shard_of(id, ShardMessage::Destroyed(id));
         true
     }
 
@@ -97,8 +96,7 @@ impl ChannelManager {
             at,
             body: body.into(),
         };
-        let shard = self.tables.settings.shard_map().shard_of(at);
-        self.send_to_shard(shard, ShardMessage::Spawn(spawn));
+        self.send_to_shard_of(at, ShardMessage::Spawn(spawn));
         Some(())
     }
 
@@ -106,8 +104,7 @@ impl ChannelManager {
     pub(super) fn spawned_without_cell(&mut self, spawn: Spawn) {
         let at = spawn.request.channel;
         if spawn.at != at {
-            let shard = self.tables.settings.shard_map().shard_of(at);
-            self.send_to_shard(shard, ShardMessage::Spawn(Spawn { at, ..spawn }));
+            self.send_to_shard_of(at, ShardMessage::Spawn(Spawn { at, ..spawn }));
         }
     }
 
@@ -132,13 +129,12 @@ impl ChannelManager {
             self.note_object(at, net_id, &object);
             self.pass_on(&request, forward, &spawn.body);
             let entity = ChannelId(net_id);
-            let shard = self.tables.settings.shard_map().shard_of(entity);
             let message = ShardMessage::SetObject {
                 entity,
                 object: object.encode_to_vec(),
                 spawned_in: at,
             };
-            self.send_to_shard(shard, message);
+            self.send_to_shard_of(entity, message);
         }
     }
 
