@@ -388,8 +388,10 @@ impl Player {
             return Some(());
         }
         let sighting = read_entity(data).ok()?;
-        // A state that was on its way when its entity went out of sight.
         if self.scenario.space.is_some() && self.view.seen(entity).is_none() {
+            // It was on its way when its entity went out of sight, or the gateway has subscribed
+            // the player so late that it had gone by then.
+            self.lose_sight(entity, outbox);
             return Some(());
         }
         self.counts.states += 1;

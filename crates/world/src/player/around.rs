@@ -52,6 +52,13 @@ impl Around {
         self.subscribed.insert(entity);
     }
 
+    /// The gateway has ended the player's subscription to an entity. Returns whether the
+    /// player took itself to be subscribed, as it does where the gateway subscribed it on its
+    /// own after the player had asked to unsubscribe, or where it has asked for it anew.
+    pub(super) fn unsubscribed(&mut self, entity: EntityId) -> bool {
+        self.subscribed.remove(&entity)
+    }
+
     /// A pawn is in a cell. Returns whether the player has to subscribe to it.
     pub(super) fn appear(&mut self, pawn: EntityId, cell: u32) -> bool {
         self.pawns.insert(pawn, cell);
@@ -61,6 +68,11 @@ impl Around {
     /// Whether a pawn is, as far as is known, in that cell.
     pub(super) fn is_in(&self, pawn: EntityId, cell: u32) -> bool {
         self.pawns.get(&pawn) == Some(&cell)
+    }
+
+    /// The cell that a pawn is in, as far as is known.
+    pub(super) fn cell_of(&self, pawn: EntityId) -> Option<u32> {
+        self.pawns.get(&pawn).copied()
     }
 
     /// A pawn is out of sight. Returns the entities of its player from which

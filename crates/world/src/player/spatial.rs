@@ -36,9 +36,7 @@ impl Player {
                 self.subscribed_to(channel_id, result, outbox);
             }
             FromGateway::UnsubFromChannel(result) if self.is_own(result.conn_id) => {
-                for pawn in self.around.hide(channel_id) {
-                    self.lose_sight(pawn, outbox);
-                }
+                self.unsubscribed_from(channel_id, outbox);
             }
             FromGateway::ChannelDataHandover(handover) => self.handed_over(handover, outbox),
             _ => {}
@@ -90,7 +88,7 @@ impl Player {
 
     /// A pawn is in no cell that is shown. A player never loses sight of its
     /// own.
-    fn lose_sight(&mut self, pawn: EntityId, outbox: &mut Outbox) {
+    pub(super) fn lose_sight(&mut self, pawn: EntityId, outbox: &mut Outbox) {
         if Some(pawn) == self.pawn {
             return;
         }
@@ -122,6 +120,21 @@ impl Player {
         if EntityKind::parse(entity).is_some() && result.conn_type == ConnectionType::Client as i32
         {
             self.around.subscribed(entity);
+        }
+    }
+
+    /// The gateway has ended a subscription, as the player asked, or since a cell is not
+    /// shown any more.
+    fn unsubscribed_from(&mut self, channel_id: u32, outbox: &mut Outbox) {
+        for pawn in self.around.hide(channel_id) {
+            self.lose_sight(pawn, outbox);
+        }
+        let entity = EntityId(channel_id);
+        if self.around.unsubscribed(entity)
+            && let Some(cell) = self.around.cell_of(entity)
+        {
+            // It has come back into sight since the player asked.
+            self.sight(entity, cell, outbox);
         }
     }
 
@@ -173,4 +186,133 @@ impl Player {
 
 fn is_pawn(entity: EntityId) -> bool {
     matches!(EntityKind::parse(entity), Some((_, EntityKind::Pawn)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::rc::Rc;
+    use std::sync::Arc;
+
+    use lagometer_client::{Session, Settings};
+    use lagometer_protocol::messages::channeldpb::{
+        ChannelType, UnsubscribedFromChannelResultMessage,
+    };
+    use lagometer_units::Time;
+
+    use super::*;
+    use crate::sim::scenario::{BUILT_IN, Scenario};
+
+    const CONN_ID: u32 = 7;
+
+    /// A player that is shown one cell.
+    struct Watching {
+        player: Player,
+        session: Session,
+        cell: u32,
+    }
+
+    impl Watching {
+        fn new() -> Self {
+            let (_, text) = BUILT_IN
+                .iter()
+                .find(|(name, _)| *name == "spatial")
+                .unwrap();
+            let scenario = Arc::new(Scenario::parse("spatial", text).unwrap());
+            let cell = scenario.space.unwrap().cell_at(Vector::default()).unwrap();
+            let clock = Rc::new(Cell::new(Time::ZERO));
+            let mut player = Player::new(0, scenario, clock);
+            player.conn_id = Some(CONN_ID);
+            player.pawn = Some(EntityKind::Pawn.of(0));
+            player.around.show(cell);
+            let session = Session::new(Settings::default());
+            Self {
+                player,
+                session,
+                cell,
+            }
+        }
+
+        /// Does something; returns how many bytes of requests that made.
+        fn asks(&mut self, act: impl FnOnce(&mut Player, u32, &mut Outbox)) -> usize {
+            let outbox = self.session.outbox();
+            let before = outbox.waiting_bytes();
+            act(&mut self.player, self.cell, outbox);
+            outbox.waiting_bytes() - before
+        }
+
+        fn receives(&mut self, entity: EntityId, message: FromGateway) -> usize {
+            self.asks(|player, _, outbox| player.receive_space(entity.0, &message, outbox))
+        }
+    }
+
+    fn subscribed() -> FromGateway {
+        FromGateway::SubToChannel(SubscribedToChannelResultMessage {
+            conn_id: CONN_ID,
+            sub_options: None,
+            conn_type: ConnectionType::Client.into(),
+            channel_type: ChannelType::Entity.into(),
+        })
+    }
+
+    fn unsubscribed() -> FromGateway {
+        FromGateway::UnsubFromChannel(UnsubscribedFromChannelResultMessage {
+            conn_id: CONN_ID,
+            conn_type: ConnectionType::Client.into(),
+            channel_type: ChannelType::Entity.into(),
+        })
+    }
+
+    #[test]
+    fn who_comes_back_into_sight_is_subscribed_to_though_the_gateway_did_it_once_too_late() {
+        let mut watching = Watching::new();
+        let pawn = EntityKind::Pawn.of(3);
+        let sight =
+            |player: &mut Player, cell, outbox: &mut Outbox| player.sight(pawn, cell, outbox);
+        assert!(watching.asks(sight) > 0);
+        // It goes at once. That the gateway has subscribed the player comes by another node.
+        assert!(watching.asks(|player, _, outbox| player.lose_sight(pawn, outbox)) > 0);
+        assert_eq!(watching.receives(pawn, subscribed()), 0);
+        assert_eq!(watching.receives(pawn, unsubscribed()), 0);
+        assert!(watching.asks(sight) > 0, "it is not subscribed");
+    }
+
+    #[test]
+    fn who_is_out_of_sight_before_the_gateway_has_subscribed_the_player_is_not_read() {
+        let mut watching = Watching::new();
+        let pawn = EntityKind::Pawn.of(3);
+        assert_eq!(
+            watching.asks(|player, _, outbox| player.lose_sight(pawn, outbox)),
+            0
+        );
+        assert_eq!(watching.receives(pawn, subscribed()), 0);
+        let now = Time::from_millis(100);
+        let receive = |player: &mut Player, _, outbox: &mut Outbox| {
+            player.receive_entity(pawn, &[], now, outbox).unwrap();
+        };
+        assert!(watching.asks(receive) > 0, "it unsubscribes");
+        assert_eq!(watching.asks(receive), 0, "once");
+        assert_eq!(watching.player.view.seen(pawn), None);
+        let sight =
+            |player: &mut Player, cell, outbox: &mut Outbox| player.sight(pawn, cell, outbox);
+        assert!(watching.asks(sight) > 0, "it has to subscribe anew");
+    }
+
+    #[test]
+    fn who_came_back_into_sight_before_its_subscription_had_ended_is_subscribed_to_again() {
+        let mut watching = Watching::new();
+        let pawn = EntityKind::Pawn.of(3);
+        let sight =
+            |player: &mut Player, cell, outbox: &mut Outbox| player.sight(pawn, cell, outbox);
+        assert!(watching.asks(sight) > 0);
+        assert!(watching.asks(|player, _, outbox| player.lose_sight(pawn, outbox)) > 0);
+        assert_eq!(watching.receives(pawn, subscribed()), 0);
+        assert_eq!(
+            watching.asks(sight),
+            0,
+            "the gateway says that it is subscribed"
+        );
+        assert!(watching.receives(pawn, unsubscribed()) > 0);
+        assert!(watching.player.view.tier(pawn).is_some());
+    }
 }
