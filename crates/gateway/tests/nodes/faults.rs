@@ -108,6 +108,37 @@ pub(crate) fn deaths(random: &mut Random, followed: bool) -> Vec<(u64, Fault)> {
     schedule
 }
 
+/// A schedule in which edges die, so long before one another that the game's server has come
+/// back. Meanwhile owners end in order, or die while they are followed once it is back: not so soon
+/// before another ends that this may be the one that follows.
+pub(crate) fn edge_deaths(random: &mut Random, edges: usize) -> Vec<(u64, Fault)> {
+    let impairments = if random.happens(500) { 0 } else { 4 };
+    let mut schedule = vec![(0, Fault::Impairments(impairments))];
+    let mut at = FROM + random.within(0, 2_500 * MS);
+    while at < UNTIL {
+        let node = random.within(0, edges as u64) as usize;
+        let back_after = random.within(10 * MS, 2_000 * MS);
+        schedule.push((at, Fault::Kill { node, back_after }));
+        if random.happens(500) {
+            // Whoever goes on waits for the edge anew, and so does who takes its share then.
+            let ends_at = at + random.within(0, 2_000 * MS);
+            schedule.push((ends_at, Fault::EndOwner { back_after }));
+        } else {
+            let dies_at = at + random.within(13_500 * MS, 14_000 * MS);
+            let fault = Fault::KillOwner {
+                back_after,
+                followed: true,
+            };
+            schedule.push((dies_at, fault));
+        }
+        at += random.within(19_500 * MS, 21_000 * MS);
+    }
+    schedule.push((UNTIL, Fault::Impairments(0)));
+    schedule.retain(|(at, _)| *at <= UNTIL);
+    schedule.sort_by_key(|(at, _)| *at);
+    schedule
+}
+
 /// A schedule for so many edges, which come first, and so many nodes for channels.
 pub(crate) fn schedule(random: &mut Random, edges: usize, channels: usize) -> Vec<(u64, Fault)> {
     let all = edges + channels;

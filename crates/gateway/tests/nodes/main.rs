@@ -10,8 +10,10 @@ mod handovers;
 mod outcome;
 mod peers;
 mod random;
+mod recovering;
 mod simulation;
 mod turns;
+mod view;
 mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -149,6 +151,24 @@ fn an_owner_that_dies_at_any_time_is_gone_on_with_or_lost_and_nobody_sees_anythi
     assert!(resumed * 100 >= all.followed_deaths * 97, "{all:?}");
     assert!(all.followed_deaths > all.deaths, "{all:?}");
     assert_eq!(all.resyncs, 0, "{all:?}");
+}
+
+/// Edges that die, and with one the game's server's connection: it comes back for what it had.
+#[test]
+fn a_server_whose_edge_dies_comes_back_for_all_it_had() {
+    let schedules = number("LAGOMETER_NODE_SCHEDULES").unwrap_or(SCHEDULES) / 5;
+    let one = number("LAGOMETER_NODE_SEED");
+    let mut all = Outcome::default();
+    for seed in one.map_or(0..schedules, |seed| seed..seed + 1) {
+        let play = || Simulation::with_edge_deaths(seed, one.is_some()).play();
+        let outcome = catch_unwind(play).unwrap_or_else(|_| panic!("schedule {seed} of edges"));
+        assert_eq!(outcome.torn, 0, "schedule {seed}: {outcome:?}");
+        assert_eq!(outcome.resyncs, 0, "schedule {seed}: {outcome:?}");
+        all.add(&outcome);
+    }
+    eprintln!("{all:#?}");
+    assert!(all.recoveries > schedules / 2, "{all:?}");
+    assert!(all.handovers > 20 * schedules, "{all:?}");
 }
 
 #[test]

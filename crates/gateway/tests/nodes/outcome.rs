@@ -30,6 +30,8 @@ pub(crate) struct Outcome {
     pub(crate) resyncs: u64,
     /// How often a node went on with another's channels.
     pub(crate) resumed: u64,
+    /// How often the server came back and was given what it had.
+    pub(crate) recoveries: u64,
     /// How often a player was not sent something, and got a whole state for it.
     pub(crate) missed: u64,
     /// How often a player saw an entity handed over from one cell to another, and how often
@@ -61,6 +63,7 @@ impl Outcome {
         self.deaths += other.deaths;
         self.resyncs += other.resyncs;
         self.resumed += other.resumed;
+        self.recoveries += other.recoveries;
         self.missed += other.missed;
         self.handovers += other.handovers;
         self.torn += other.torn;

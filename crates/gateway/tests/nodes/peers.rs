@@ -4,18 +4,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lagometer_gateway::core::{ConnKey, ConnectionManager, Peer};
-use lagometer_protocol::any::type_url;
 use lagometer_protocol::messages::channeldpb::{
     AuthMessage, AuthResultMessage, ChannelDataUpdateMessage, ChannelSubscriptionOptions,
     CreateChannelMessage, CreateChannelResultMessage, ListChannelMessage, ListChannelResultMessage,
     RemoveChannelMessage, SubscribedToChannelMessage, SubscribedToChannelResultMessage,
 };
-use lagometer_protocol::messages::tpspb::{TestNpcState, TestRepChannelData};
 use lagometer_protocol::{FrameBuilder, FrameDecoder, FrameLimits, MessagePack, Packet};
 use lagometer_units::Time;
 use prost::Message;
 use prost_types::Any;
 
+use crate::recovering::{self, Before, Recovering};
+use crate::view::{self, View, data};
 use crate::world::{Said, TO_ALL, World};
 
 /// Types of messages, as the wire has them.
@@ -29,11 +29,6 @@ pub(crate) const UPDATE: u32 = 8;
 /// Messages of the game's own are of types from here on.
 const GAMES_OWN: u32 = 100;
 
-const TYPE: &str = "tpspb.TestRepChannelData";
-
-/// The entry that only a whole state has.
-const MARK: u32 = 0;
-
 /// The type of the channels that the server makes beside GLOBAL, and how many it makes.
 const ROOM: i32 = 2;
 pub(crate) const ROOMS: usize = 2;
@@ -42,14 +37,6 @@ pub(crate) const ROOMS: usize = 2;
 const LISTS_EVERY: u64 = 1_000 * crate::bus::MS;
 
 pub(crate) const GLOBAL: u32 = 0;
-
-/// What a player has seen of a channel, in this session.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct View {
-    pub(crate) seen: BTreeSet<u32>,
-    /// Something was left out, which a whole state is to make good.
-    pub(crate) misses: bool,
-}
 
 /// One of the game's ends.
 pub(crate) struct GamePeer {
@@ -71,6 +58,12 @@ pub(crate) struct GamePeer {
     subscribed: BTreeSet<u32>,
     /// When it looks for rooms next.
     lists_at: u64,
+    /// A server's: it comes back for what it had.
+    pub(crate) recovers: bool,
+    before: Option<Before>,
+    recovering: Option<Recovering>,
+    /// How often it was given that.
+    pub(crate) recoveries: u64,
     /// How often it was hung up on.
     pub(crate) hung_up: u64,
     /// How often something was left out.
@@ -101,6 +94,10 @@ impl GamePeer {
             observes: false,
             subscribed: BTreeSet::new(),
             lists_at: 0,
+            recovers: false,
+            before: None,
+            recovering: None,
+            recoveries: 0,
             hung_up: 0,
             missed: 0,
             handovers: 0,
@@ -127,9 +124,13 @@ impl GamePeer {
 
     /// It was hung up on, or its edge is gone.
     pub(crate) fn hang_up(&mut self) {
+        let before = self.had();
         let fresh = Self::new(self.kind, std::mem::take(&mut self.name));
         *self = Self {
             world: self.world.begun_anew(),
+            recovers: self.recovers,
+            before,
+            recoveries: self.recoveries,
             hung_up: self.hung_up + 1,
             observes: self.observes,
             handovers: self.handovers + self.world.handovers,
@@ -139,6 +140,25 @@ impl GamePeer {
             wrong: self.wrong.take(),
             ..fresh
         };
+    }
+
+    /// What a server that recovers has, as far as it knows: what it had before, as long as it was
+    /// not given that.
+    fn had(&mut self) -> Option<Before> {
+        let id = self.id.filter(|_| self.recovers && self.in_game);
+        let Some(id) = id else {
+            return self.before.take();
+        };
+        let rooms = self.rooms.keys().copied();
+        let rooms = rooms.filter(|room| self.subscribed.contains(room));
+        let channels = [GLOBAL]
+            .into_iter()
+            .chain(rooms)
+            .chain(self.world.has_made());
+        Some(Before {
+            id,
+            channels: channels.collect(),
+        })
     }
 
     pub(crate) fn connect(&mut self, now: Time, edge: usize, side: &mut ConnectionManager) {
@@ -243,7 +263,15 @@ impl GamePeer {
                 let result = AuthResultMessage::decode(body).expect("a result");
                 self.id = Some(result.conn_id);
                 match self.kind {
-                    Peer::Server => self.ask_for_global(truth),
+                    Peer::Server if result.should_recover => {
+                        self.recovering = Some(Recovering::default());
+                    }
+                    Peer::Server => {
+                        if self.before.is_some() {
+                            self.wrong = Some("the server came back for nothing".to_owned());
+                        }
+                        self.ask_for_global(truth);
+                    }
                     Peer::Client => {
                         self.in_game = true;
                         let message = SubscribedToChannelMessage {
@@ -254,6 +282,11 @@ impl GamePeer {
                     }
                 }
             }
+            recovering::CHANNEL_DATA => {
+                let recovering = self.recovering.as_mut().expect("it recovers");
+                recovering.receive(body);
+            }
+            recovering::END => self.recovered(truth),
             CREATE if self.kind == Peer::Server && !self.in_game => {
                 let result = CreateChannelResultMessage::decode(body).expect("a result");
                 if result.channel_id != GLOBAL {
@@ -283,13 +316,41 @@ impl GamePeer {
                 self.world.forget(removed.channel_id);
             }
             UPDATE if self.kind == Peer::Client && !World::has(channel) => {
-                let update = ChannelDataUpdateMessage::decode(body).expect("an update");
-                let data = update.data.expect("data");
-                let data = TestRepChannelData::decode(&*data.value).expect("data of the type");
-                let keys: BTreeSet<u32> = data.test_npc_states.keys().copied().collect();
-                self.on_data(channel, &keys);
+                let keys = view::keys(body);
+                let view = self.views.entry(channel).or_default();
+                if let Some(wrong) = view.take(&keys, &mut self.missed) {
+                    let name = &self.name;
+                    self.wrong = Some(format!("{name} {wrong} in channel {channel}"));
+                }
             }
             _ => {}
+        }
+    }
+
+    /// A server was given all that it had, and goes on with that.
+    fn recovered(&mut self, truth: u32) {
+        let given = self.recovering.take().expect("it recovers");
+        self.recoveries += 1;
+        let id = self.id.expect("it has logged in");
+        if let Some(before) = self.before.take()
+            && let Some(wrong) = given.what_is_wrong(id, &before)
+        {
+            self.wrong = Some(format!("the server {wrong}"));
+        }
+        for (&channel, given) in &given.channels {
+            if given.channel_type == ROOM {
+                self.rooms.insert(channel, given.metadata.clone());
+                self.subscribed.insert(channel);
+                self.say_update(channel, data(0..=truth));
+            }
+        }
+        let said = self.world.recover(&given);
+        self.say_all(said);
+        self.in_game = given.channels.contains_key(&GLOBAL);
+        if self.in_game {
+            self.say_update(GLOBAL, data(0..=truth));
+        } else {
+            self.ask_for_global(truth);
         }
     }
 
@@ -344,38 +405,6 @@ impl GamePeer {
         }
     }
 
-    /// A window goes on where the last one ended, unless something was left out, which a
-    /// whole state makes good.
-    fn on_data(&mut self, channel: u32, keys: &BTreeSet<u32>) {
-        let is_whole = keys.contains(&MARK);
-        let (Some(&first), Some(&last)) = (keys.first(), keys.last()) else {
-            return;
-        };
-        let view = self.views.entry(channel).or_default();
-        let wrong = if keys.len() as u32 != last - first + 1 {
-            Some("got a window with holes")
-        } else if is_whole {
-            // What it has, the whole state has too: nothing is ever taken back.
-            let is_past = view.seen.last().is_some_and(|&seen| seen > last);
-            view.misses = false;
-            is_past.then_some("saw the past")
-        } else if let Some(&seen) = view.seen.last() {
-            self.missed += u64::from(first > seen + 1);
-            view.misses |= first > seen + 1;
-            (first <= seen).then_some("saw something again")
-        } else {
-            view.misses = true;
-            None
-        };
-        if let Some(wrong) = wrong {
-            let (name, seen) = (&self.name, view.seen.last());
-            self.wrong = Some(format!(
-                "{name} {wrong} in channel {channel}: {keys:?} after {seen:?}"
-            ));
-        }
-        view.seen.extend(keys);
-    }
-
     /// A server's: asks for GLOBAL.
     fn ask_for_global(&mut self, truth: u32) {
         let message = CreateChannelMessage {
@@ -404,7 +433,7 @@ impl GamePeer {
             }
             let said = self.world.walk();
             self.say_all(said);
-        } else if self.id.is_some() {
+        } else if self.id.is_some() && self.recovering.is_none() {
             self.ask_for_global(*truth);
         }
         side.receive(now, key, &std::mem::take(&mut self.out));
@@ -465,20 +494,5 @@ pub(crate) fn options() -> ChannelSubscriptionOptions {
     ChannelSubscriptionOptions {
         fan_out_interval_ms: Some(100),
         ..ChannelSubscriptionOptions::default()
-    }
-}
-
-fn data(entries: impl Iterator<Item = u32>) -> Any {
-    let state = TestNpcState {
-        b_moving: Some(true),
-        goal_location: None,
-    };
-    let data = TestRepChannelData {
-        test_npc_states: entries.map(|entry| (entry, state)).collect(),
-        ..TestRepChannelData::default()
-    };
-    Any {
-        type_url: type_url(TYPE),
-        value: data.encode_to_vec(),
     }
 }

@@ -1,13 +1,13 @@
 //! Nodes, peers and the bus in one virtual time, and what must hold.
 
+mod begin;
 mod ends;
 mod next;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use lagometer_gateway::core::{
-    ChannelSettings, ConnectionManager, ConnectionSettings, Fsm, Peer, ShardCount, ShardId,
-    ShardMap,
+    ChannelSettings, ConnectionManager, ConnectionSettings, Fsm, ShardCount, ShardId, ShardMap,
 };
 use lagometer_gateway::nodes::{BusEvent, ChannelsNode, NodeId, NodeTimes, Note, ShardedEdge};
 use lagometer_units::Time;
@@ -35,6 +35,10 @@ const UPDATE_EVERY: u64 = 200 * MS;
 
 /// A peer that was hung up on connects again after this.
 const CONNECT_AFTER: u64 = 200 * MS;
+
+/// A server that recovers waits for so long: until its edge is missed it has what it had still,
+/// under its former connection.
+const RECOVERS_AFTER: u64 = 13_000 * MS;
 
 pub(crate) enum Part {
     Edge(Box<(ShardedEdge, Vec<ConnectionManager>)>),
@@ -81,83 +85,6 @@ pub(crate) struct Simulation {
 }
 
 impl Simulation {
-    pub(crate) fn new(seed: u64, says: bool) -> Self {
-        let mut random = Random(seed);
-        let edges = random.within(1, 4) as usize;
-        let channels = random.within(1, 4) as usize;
-        let schedule = faults::schedule(&mut random, edges, channels);
-        Self::with(random, edges, channels, schedule, says)
-    }
-
-    pub(crate) fn without_faults(seed: u64) -> Self {
-        Self::with(Random(seed), 2, 2, Vec::new(), false)
-    }
-
-    /// Owners end in order, and others go on.
-    pub(crate) fn with_planned_ends(seed: u64, says: bool) -> Self {
-        let mut random = Random(seed);
-        let edges = random.within(1, 4) as usize;
-        let channels = random.within(2, 5) as usize;
-        let schedule = faults::planned_ends(&mut random);
-        Self::with(random, edges, channels, schedule, says)
-    }
-
-    /// Owners die, and others go on where one followed.
-    pub(crate) fn with_deaths(seed: u64, followed: bool, says: bool) -> Self {
-        let mut random = Random(seed);
-        let edges = random.within(1, 4) as usize;
-        let channels = random.within(2, 5) as usize;
-        let schedule = faults::deaths(&mut random, followed);
-        Self::with(random, edges, channels, schedule, says)
-    }
-
-    fn with(
-        mut random: Random,
-        edges: usize,
-        channels: usize,
-        schedule: Vec<(u64, Fault)>,
-        says: bool,
-    ) -> Self {
-        let slots = (0..edges + channels).map(|_| NodeSlot {
-            id: NodeId(0),
-            part: None,
-            ahead: random.within(0, 1000) * MS,
-            paused_until: 0,
-            due: 0,
-            inbox: VecDeque::new(),
-            starts_at: Some(0),
-            ending: None,
-        });
-        let slots: Vec<NodeSlot> = slots.collect();
-        let mut peers = vec![GamePeer::new(Peer::Server, "server".to_owned())];
-        let players = random.within(1, 6);
-        let shards = [1, 1, 2, 4][random.within(0, 4) as usize];
-        let shards = ShardCount::new(shards).expect("a count");
-        peers.push(GamePeer::observer("player 0".to_owned()));
-        peers.extend((1..players).map(|n| GamePeer::new(Peer::Client, format!("player {n}"))));
-        for peer in &mut peers {
-            peer.world.is_absent = shards == ShardCount::ONE;
-        }
-        Self {
-            now: 0,
-            bus: Bus::new(Random(random.next()), shards),
-            random,
-            slots,
-            edges,
-            shards,
-            connects_at: vec![100 * MS; peers.len()],
-            peers,
-            schedule: schedule.into(),
-            truth: 0,
-            update_at: 0,
-            died_followed: BTreeSet::new(),
-            owners: BTreeMap::new(),
-            nodes: 0,
-            says,
-            outcome: Outcome::default(),
-        }
-    }
-
     pub(crate) fn play(mut self) -> Outcome {
         let quiet_from = faults::UNTIL + RECOVERY;
         let end = quiet_from + QUIET;
@@ -238,6 +165,7 @@ impl Simulation {
             self.outcome.handovers += handovers;
             self.outcome.torn += torn;
         }
+        self.outcome.recoveries = self.peers[0].recoveries;
         self.outcome.missed = self.peers.iter().map(|peer| peer.missed).sum();
         let longest = self.peers.iter().map(|peer| peer.longest).max();
         self.outcome.longest_without_news_ms = longest.unwrap_or_default() / MS;
@@ -294,7 +222,12 @@ impl Simulation {
                 let side = || ConnectionManager::new(settings.clone());
                 Part::Edge(Box::new((edge, (0..LOOPS).map(|_| side()).collect())))
             } else {
-                Part::Channels(Box::new(ChannelsPart::new(local, slot.id, self.shards)))
+                Part::Channels(Box::new(ChannelsPart::new(
+                    local,
+                    slot.id,
+                    self.shards,
+                    self.peers[0].recovers,
+                )))
             });
             self.bus.add(self.now, slot.id);
         }
@@ -361,7 +294,7 @@ impl Simulation {
                 if peers::close(index, &mut edge.1, &mut self.peers) {
                     for (peer, at) in self.peers.iter().zip(&mut self.connects_at) {
                         if peer.at.is_none() && *at <= now {
-                            *at = now + CONNECT_AFTER;
+                            *at = now + connects_after(peer);
                         }
                     }
                 }
@@ -472,6 +405,15 @@ impl Simulation {
             }
         }
         any
+    }
+}
+
+/// How long a peer that was hung up on waits.
+fn connects_after(peer: &GamePeer) -> u64 {
+    if peer.recovers {
+        RECOVERS_AFTER
+    } else {
+        CONNECT_AFTER
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use lagometer_gateway::core::{
-    AuthPolicy, AuthVerdict, ChannelManager, ChannelSettings, ConnectionManager, Shard, ShardCount,
-    ShardId,
+    AuthPolicy, AuthVerdict, ChannelManager, ChannelSettings, ConnectionManager, Recovery, Shard,
+    ShardCount, ShardId,
 };
 use lagometer_gateway::nodes::{
     BusEvent, ChannelsEvent, ChannelsNode, Delivery, NodeId, NodeTimes, Replayed, ShardLoad,
@@ -26,7 +26,7 @@ pub(crate) struct Managers {
 
 /// A shard's part of a node for channels.
 pub(crate) struct ShardPart {
-    shard: Shard,
+    settings: ChannelSettings,
     pub(crate) node: ChannelsNode,
     pub(crate) managers: Managers,
     share: ShardShare,
@@ -40,10 +40,10 @@ pub(crate) struct ChannelsPart {
 }
 
 impl ChannelsPart {
-    pub(crate) fn new(now: Time, id: NodeId, count: ShardCount) -> Self {
+    pub(crate) fn new(now: Time, id: NodeId, count: ShardCount, recovers: bool) -> Self {
         let load = Arc::new(ShardLoad::default());
         let shards = count.all().map(|shard| ShardPart {
-            shard: Shard { id: shard, count },
+            settings: settings(Shard { id: shard, count }, recovers),
             node: ChannelsNode::new(now, id, NodeTimes::default()),
             managers: Managers::default(),
             share: ShardShare::new(Arc::clone(&load)),
@@ -162,16 +162,16 @@ impl ShardPart {
 
     /// Does what the node has for the channels.
     pub(crate) fn work(&mut self, now: Time) {
-        work(now, self.shard, &mut self.node, &mut self.managers);
+        work(now, &self.settings, &mut self.node, &mut self.managers);
     }
 }
 
 /// Does what the node has for the channels.
-fn work(now: Time, shard: Shard, node: &mut ChannelsNode, managers: &mut Managers) {
+fn work(now: Time, settings: &ChannelSettings, node: &mut ChannelsNode, managers: &mut Managers) {
     while let Some(event) = node.poll_event() {
         match event {
             ChannelsEvent::Begin(epoch) => {
-                let mut channels = ChannelManager::new(settings(shard));
+                let mut channels = ChannelManager::new(settings.clone());
                 channels.begin_in_epoch(epoch);
                 managers.own = Some(channels);
             }
@@ -194,7 +194,7 @@ fn work(now: Time, shard: Shard, node: &mut ChannelsNode, managers: &mut Manager
                 replay(at, what, node, replica);
             }
             ChannelsEvent::Replica(bytes) => {
-                managers.replica = ChannelManager::restore(settings(shard), &bytes).ok();
+                managers.replica = ChannelManager::restore(settings.clone(), &bytes).ok();
                 assert!(managers.replica.is_some(), "they are read back");
                 node.on_replica(now, true);
             }
@@ -236,9 +236,11 @@ fn pass_on(now: Time, node: &mut ChannelsNode, channels: &mut ChannelManager) {
     while channels.poll_event().is_some() {}
 }
 
-fn settings(shard: Shard) -> ChannelSettings {
+/// Where servers recover, those that break off may come back for what they had.
+fn settings(shard: Shard, recovers: bool) -> ChannelSettings {
     ChannelSettings {
         shard,
+        recovery: recovers.then_some(Recovery { within: None }),
         auth: AuthPolicy::AskProvider,
         grid: Some(world::grid()),
         ..ChannelSettings::default()

@@ -25,6 +25,7 @@ use prost::Message;
 use prost_types::Any;
 
 use crate::peers::{CREATE, GLOBAL, SUB, UPDATE, options};
+use crate::recovering::Recovering;
 
 const UNSUB: u32 = 7;
 const CREATE_SPATIAL: u32 = 10;
@@ -99,6 +100,30 @@ impl World {
             is_absent: self.is_absent,
             ..Self::default()
         }
+    }
+
+    /// A server's channels of the world.
+    pub(crate) fn has_made(&self) -> impl Iterator<Item = u32> {
+        self.cells.iter().chain(&self.made).copied()
+    }
+
+    /// A server that comes back goes on with what it is given. Returns what it says to that.
+    pub(crate) fn recover(&mut self, given: &Recovering) -> Vec<Said> {
+        let mut said = Vec::new();
+        for (&channel, given) in &given.channels {
+            if (FIRST_CELL..FIRST_ENTITY).contains(&channel) {
+                self.cells.insert(channel);
+            } else if channel >= FIRST_ENTITY {
+                let data = given.channel_data.as_ref().expect("an entity has data");
+                let x = place(&data.value).expect("an entity is somewhere");
+                self.made.insert(channel);
+                self.places.insert(channel, x);
+                let data = EntityChannelData::decode(&*data.value).expect("data of the type");
+                // What was to make it an object was lost.
+                said.extend(data.obj_ref.is_none().then(|| spawn(channel)));
+            }
+        }
+        said
     }
 
     /// Whether a server has all it needs.

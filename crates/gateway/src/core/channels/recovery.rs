@@ -83,6 +83,11 @@ impl ChannelManager {
     }
 
     fn leave_channel(&mut self, id: ChannelId, who: ConnId, recovers: bool) -> Option<Left> {
+        if id == ChannelId::GLOBAL && !self.tables.settings.shard.is_home() {
+            // Whose it is, and whether they come back for it, is home's to say.
+            self.tables.set_owner(id, None);
+            return None;
+        }
         let channel = self.tables.channels.get_mut(id)?;
         let settings = self.tables.settings.types.of(channel.kind);
         let (send_lost, remove) = (settings.send_owner_lost, settings.remove_after_owner);

@@ -6,7 +6,7 @@ use lagometer_units::Time;
 
 use crate::bus::MS;
 
-use super::{CONNECT_AFTER, NodeSlot, Part, Simulation};
+use super::{NodeSlot, Part, Simulation, connects_after};
 
 /// A node that is asked to end is gone after this: the server's loop waits as long.
 const ENDS_WITHIN: u64 = 4_000 * MS;
@@ -134,7 +134,7 @@ impl Simulation {
         for peer in 0..self.peers.len() {
             if self.peers[peer].at.is_some_and(|(edge, _)| edge == node) {
                 self.peers[peer].hang_up();
-                self.connects_at[peer] = self.now + CONNECT_AFTER;
+                self.connects_at[peer] = self.now + connects_after(&self.peers[peer]);
             }
         }
     }
