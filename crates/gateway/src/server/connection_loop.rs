@@ -77,6 +77,10 @@ const KCP_GATHER: Duration = Duration::from_millis(1);
 /// For so long after something was sent again.
 const KCP_LOSES_FOR: Duration = Duration::from_secs(1);
 
+/// How long an edge lets what arrives gather at most: it does not know the ticks of channels
+/// on another node, so that all of it is added to how old things are when they are seen.
+const EDGE_GATHER: Duration = Duration::from_millis(2);
+
 /// What one turn reads into.
 const READ_BUFFER_BYTES: usize = 128 << 10;
 
@@ -84,6 +88,8 @@ const READ_BUFFER_BYTES: usize = 128 << 10;
 pub(super) struct ConnectionLoop {
     /// Which of the loops this is.
     number: usize,
+    /// The channels are on another node.
+    is_edge: bool,
     poller: Poller,
     waker: Waker,
     shared: Arc<Shared>,
@@ -141,6 +147,7 @@ pub(super) struct ConnectionLoop {
 /// What a loop is made of.
 pub(super) struct Parts {
     pub(super) number: usize,
+    pub(super) is_edge: bool,
     pub(super) poller: Poller,
     pub(super) waker: Waker,
     pub(super) shared: Arc<Shared>,
@@ -160,6 +167,7 @@ impl ConnectionLoop {
         let (rates, login_work) = (rates(&parts.config), parts.config.limits.login_work);
         Self {
             number: parts.number,
+            is_edge: parts.is_edge,
             poller: parts.poller,
             waker: parts.waker,
             shared: parts.shared,
@@ -276,6 +284,7 @@ impl ConnectionLoop {
         let gather = self.config.threads.gather;
         match self.kcp_resent_at {
             Some(at) if now.since(at) < KCP_LOSES_FOR => gather.min(KCP_GATHER),
+            _ if self.is_edge => gather.min(EDGE_GATHER),
             _ => gather,
         }
     }
@@ -283,6 +292,9 @@ impl ConnectionLoop {
     /// Until when nothing need be looked at that has only arrived.
     fn rested(&self, now: Time) -> Time {
         let rested = self.turned_at + self.gather(now);
+        if self.is_edge {
+            return rested;
+        }
         // What came before a tick belongs into that tick's windows, even where
         // it is the first that anybody waits for.
         let tick = now.round_up_to(self.tick);

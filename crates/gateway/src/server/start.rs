@@ -33,6 +33,7 @@ type LoopThread = JoinHandle<Result<(), Errno>>;
 pub(super) fn start(config: Config, role: Role) -> Result<Server, ServerError> {
     let connections_at_most = raise_limits(&config)?;
     let loops = connection_loops(&config, &role);
+    let is_edge = matches!(role, Role::Edge(_));
     let listeners = open_all(&config, loops)?;
     let [servers, clients] = [Peer::Server, Peer::Client].map(|peer| bound(&listeners, peer));
     let web = config.web.map(bind_web).transpose()?;
@@ -61,6 +62,7 @@ pub(super) fn start(config: Config, role: Role) -> Result<Server, ServerError> {
         shared: &shared,
         config: &config,
         recordings: recordings.as_ref(),
+        is_edge,
     };
     let connection_loops = start_connections(&common, ends, adapters, listeners, &places)?;
     let middle = middle.into_iter().zip(loops..);
@@ -250,6 +252,7 @@ struct Common<'a> {
     shared: &'a Arc<Shared>,
     config: &'a Arc<Config>,
     recordings: Option<&'a RecordingWriter>,
+    is_edge: bool,
 }
 
 /// Starts the threads that own connections, each with its ends, its way to the channels
@@ -264,6 +267,7 @@ fn start_connections(
     let parts = ends.into_iter().zip(adapters).zip(listeners).enumerate();
     let parts = parts.map(|(number, ((ends, bus), listeners))| Parts {
         number,
+        is_edge: common.is_edge,
         poller: ends.poller,
         waker: ends.waker,
         shared: Arc::clone(common.shared),
