@@ -197,6 +197,8 @@ pub struct AdmittedConnection {
     pub player: String,
     /// By which it is known who had the number last.
     pub version: HomeVersion,
+    /// A server has come back for what it left under that number.
+    pub recovers: bool,
 }
 
 /// From the channel manager to one connection manager.
@@ -216,6 +218,8 @@ pub enum ToConnections {
         message: Bytes,
         /// Of this decision, where there are several shards.
         number: u64,
+        /// A server has come back for what it left.
+        recovers: bool,
     },
     /// A shard that is not home knows of a connection that was let in there.
     Known {

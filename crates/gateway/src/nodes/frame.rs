@@ -7,7 +7,7 @@ use super::bus::NodeId;
 use super::wire::{Malformed, Put as _, Reader};
 
 /// The version of what nodes say to each other. A node refuses frames of another one.
-pub const PROTOCOL: u16 = 5;
+pub const PROTOCOL: u16 = 6;
 
 /// What every frame begins with.
 const MAGIC: [u8; 2] = *b"LG";

@@ -205,6 +205,7 @@ fn a_client_is_read_again_if_nobody_answers_whether_its_pause_is_to_go_on() {
         player: "player".to_owned(),
         message: Bytes::new(),
         number: 0,
+        recovers: false,
     };
     side.handle(Time::ZERO, answer);
     let pause = Duration::from_secs(5);

@@ -1,6 +1,7 @@
 //! Several shards, and what they have for each other under way for as long as a test wants.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 use bytes::Bytes;
 use lagometer_gateway::core::bus::{
@@ -9,7 +10,7 @@ use lagometer_gateway::core::bus::{
 };
 use lagometer_gateway::core::{
     AuthPolicy, ChannelManager, ChannelSettings, ConnId, ConnKey, ConnectionManager,
-    ConnectionSettings, Grid, Peer, Shard, ShardCount, ShardId, SideId,
+    ConnectionSettings, Grid, Peer, Recovery, Shard, ShardCount, ShardId, SideId,
 };
 use lagometer_protocol::messages::channeldpb::{
     AddEntityGroupMessage, ChannelDataUpdateMessage, CreateChannelMessage,
@@ -32,14 +33,19 @@ const FIRST_ENTITY: u32 = 0x0008_0000;
 
 const EDGE: SideId = SideId(0);
 
+/// A server that broke off may come back for so long.
+const RECOVERY: Duration = Duration::from_secs(10);
+
 /// The shards of a gateway with one edge, which carries nothing by itself.
 struct Shards {
+    now: Time,
     count: ShardCount,
     managers: Vec<ChannelManager>,
     /// What shards have for each other, by from and to.
     links: BTreeMap<(usize, usize), VecDeque<Bytes>>,
-    /// Where connections get their keys.
+    /// Where connections get their keys, and the last one's.
     keys: ConnectionManager,
+    last_key: Option<ConnKey>,
     /// What was sent to connections.
     sent: Vec<ToConnections>,
 }
@@ -49,10 +55,12 @@ impl Shards {
     fn new(count: u16) -> Self {
         let count = ShardCount::new(count).expect("a count");
         let mut shards = Self {
+            now: Time::ZERO,
             count,
             managers: Vec::new(),
             links: BTreeMap::new(),
             keys: ConnectionManager::new(ConnectionSettings::default()),
+            last_key: None,
             sent: Vec::new(),
         };
         shards.managers = count.all().map(|id| shards.begin(id, 1)).collect();
@@ -68,6 +76,9 @@ impl Shards {
         );
         ChannelSettings {
             auth: AuthPolicy::AdmitAll,
+            recovery: Some(Recovery {
+                within: Some(RECOVERY),
+            }),
             grid: Some(Grid::from_json(&grid).expect("a grid")),
             shard: Shard {
                 id,
@@ -84,7 +95,19 @@ impl Shards {
     }
 
     fn handle(&mut self, shard: usize, message: ToChannels) {
-        self.managers[shard].handle(Time::ZERO, EDGE, message);
+        self.managers[shard].handle(self.now, EDGE, message);
+        self.take(shard);
+    }
+
+    /// A shard does what is due by then.
+    fn pass(&mut self, shard: usize, seconds: u64) {
+        self.now = Time::from_secs(seconds);
+        self.managers[shard].handle_deadline(self.now);
+        self.take(shard);
+    }
+
+    /// Takes what a shard has for others.
+    fn take(&mut self, shard: usize) {
         while let Some((_, message)) = self.managers[shard].poll_bus() {
             match message {
                 ToConnections::Relay { to, frame } => {
@@ -123,6 +146,7 @@ impl Shards {
     /// Somebody logs in, and all shards know.
     fn join(&mut self, peer: Peer) -> ConnId {
         let key: ConnKey = self.keys.open(Time::ZERO, peer, None).expect("room");
+        self.last_key = Some(key);
         let attempt = AuthAttempt {
             key,
             peer,
@@ -135,27 +159,46 @@ impl Shards {
         };
         self.handle(0, ToChannels::Auth(attempt));
         let answer = self.sent.iter().rev().find_map(|message| match message {
-            ToConnections::AuthAnswer { id, number, .. } => Some((*id, *number)),
+            ToConnections::AuthAnswer {
+                id,
+                number,
+                recovers,
+                ..
+            } => Some((*id, *number, *recovers)),
             _ => None,
         });
-        let (id, number) = answer.expect("an answer");
+        let (id, number, recovers) = answer.expect("an answer");
         for shard in 1..self.managers.len() {
-            let connection = AdmittedConnection {
-                key,
-                id,
-                peer,
-                address: None,
-                is_address_forgeable: false,
-                player: "player".to_owned(),
-                version: HomeVersion { epoch: 1, number },
-            };
-            self.handle(shard, ToChannels::Admitted(connection));
+            self.make_known(shard, key, id, peer, number, recovers);
         }
         for shard in 0..self.managers.len() {
             self.handle(shard, ToChannels::Introduced { key });
         }
         self.settle();
         id
+    }
+
+    /// A shard learns that home has let somebody in.
+    fn make_known(
+        &mut self,
+        shard: usize,
+        key: ConnKey,
+        id: ConnId,
+        peer: Peer,
+        number: u64,
+        recovers: bool,
+    ) {
+        let connection = AdmittedConnection {
+            key,
+            id,
+            peer,
+            address: None,
+            is_address_forgeable: false,
+            player: "player".to_owned(),
+            version: HomeVersion { epoch: 1, number },
+            recovers,
+        };
+        self.handle(shard, ToChannels::Admitted(connection));
     }
 
     /// A connection's message to a shard, whichever it is for.
@@ -447,4 +490,65 @@ fn varint(number: u32) -> Vec<u8> {
     let mut out = Vec::new();
     prost::encoding::encode_varint(number.into(), &mut out);
     out
+}
+
+/// Two shards, and a server that has broken off with an entity of the second's, which misses it
+/// four seconds before home does. Returns its number.
+fn with_server_missed() -> (Shards, ConnId) {
+    let mut shards = Shards::new(2);
+    let server = shards.server_with_cells();
+    shards.make_entity(server, FIRST_ENTITY + 1, 0);
+    shards.settle();
+    let key = shards.last_key.expect("it has logged in");
+    for (shard, seconds) in [(1, 0), (0, 4)] {
+        shards.now = Time::from_secs(seconds);
+        let broke_off = true;
+        shards.handle(shard, ToChannels::Closed { key, broke_off });
+    }
+    shards.settle();
+    (shards, server)
+}
+
+/// Whether the second shard gives somebody of that number what its last holder left.
+fn is_given_what_was_left(shards: &mut Shards, id: ConnId) -> bool {
+    let key = shards.keys.open(shards.now, Peer::Server, None);
+    let key = key.expect("room");
+    shards.make_known(1, key, id, Peer::Server, 99, true);
+    shards.sent.clear();
+    shards.handle(1, ToChannels::Introduced { key });
+    !shards.sent.is_empty()
+}
+
+#[test]
+fn a_server_that_comes_back_while_home_waits_gets_what_it_left_in_other_shards() {
+    let (mut shards, server) = with_server_missed();
+    shards.pass(1, 13);
+    assert!(is_given_what_was_left(&mut shards, server));
+    shards.check();
+}
+
+#[test]
+fn what_a_server_left_is_over_in_all_shards_once_it_is_at_home() {
+    let (mut shards, server) = with_server_missed();
+    shards.pass(1, 14);
+    shards.pass(0, 14);
+    shards.settle();
+    shards.check();
+    assert!(!is_given_what_was_left(&mut shards, server));
+}
+
+#[test]
+fn who_has_the_number_of_one_that_is_missed_is_not_given_what_that_left() {
+    let (mut shards, server) = with_server_missed();
+    // Home has lost all, and has given the number out again.
+    let key = shards.keys.open(shards.now, Peer::Server, None);
+    let key = key.expect("room");
+    shards.make_known(1, key, server, Peer::Server, 99, false);
+    shards.sent.clear();
+    shards.handle(1, ToChannels::Introduced { key });
+    assert_eq!(shards.sent, []);
+    shards.check();
+    let broke_off = false;
+    shards.handle(1, ToChannels::Closed { key, broke_off });
+    assert!(!is_given_what_was_left(&mut shards, server));
 }

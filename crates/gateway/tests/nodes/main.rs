@@ -100,6 +100,9 @@ fn a_planned_end_of_the_owner_loses_no_channel_and_no_update_and_hangs_nobody_up
         all.add(&outcome);
     }
     eprintln!("{all:#?}");
+    if one.is_some() {
+        return;
+    }
     assert!(all.handovers > 50 * schedules, "{all:?}");
     assert!(
         all.planned_ends > 0 && all.longest_without_news_ms < 1_500,
@@ -108,7 +111,8 @@ fn a_planned_end_of_the_owner_loses_no_channel_and_no_update_and_hangs_nobody_up
 }
 
 /// Plays schedules in which owners die, of which so many are played where so many of all are.
-fn play_deaths(followed: bool, check: impl Fn(u64, &Outcome)) -> Outcome {
+/// `None` where one alone was asked for, which says nothing of all.
+fn play_deaths(followed: bool, check: impl Fn(u64, &Outcome)) -> Option<Outcome> {
     let schedules = number("LAGOMETER_NODE_SCHEDULES").unwrap_or(SCHEDULES) / 5;
     let one = number("LAGOMETER_NODE_SEED");
     let mut all = Outcome::default();
@@ -119,7 +123,7 @@ fn play_deaths(followed: bool, check: impl Fn(u64, &Outcome)) -> Outcome {
         all.add(&outcome);
     }
     eprintln!("{all:#?}");
-    all
+    one.is_none().then_some(all)
 }
 
 /// Owners that die while another node follows them, in schedules without other faults.
@@ -134,6 +138,9 @@ fn an_owner_that_dies_and_is_followed_loses_no_channel_and_no_update_and_hangs_n
             "schedule {seed}"
         );
     });
+    let Some(all) = all else {
+        return;
+    };
     assert!(all.handovers > all.updates, "{all:?}");
     assert!(
         all.followed_deaths > 2 * all.deaths && all.longest_without_news_ms < 5_000,
@@ -145,7 +152,9 @@ fn an_owner_that_dies_and_is_followed_loses_no_channel_and_no_update_and_hangs_n
 /// nobody's view would come out right.
 #[test]
 fn an_owner_that_dies_at_any_time_is_gone_on_with_or_lost_and_nobody_sees_anything_wrong() {
-    let all = play_deaths(false, |_, _| {});
+    let Some(all) = play_deaths(false, |_, _| {}) else {
+        return;
+    };
     // But for those of which another node took the lease first.
     let resumed = all.followed_resumed;
     assert!(resumed * 100 >= all.followed_deaths * 97, "{all:?}");
@@ -167,6 +176,9 @@ fn a_server_whose_edge_dies_comes_back_for_all_it_had() {
         all.add(&outcome);
     }
     eprintln!("{all:#?}");
+    if one.is_some() {
+        return;
+    }
     assert!(all.recoveries > schedules / 2, "{all:?}");
     assert!(all.handovers > 20 * schedules, "{all:?}");
 }

@@ -138,19 +138,27 @@ impl Simulation {
             recovered / MS
         );
         self.outcome.recovered_ms = recovered / MS;
+        self.check_channels();
+        self.sum_up()
+    }
+
+    /// All shards are sound, nothing is under way between them, and GLOBAL has one owner, which
+    /// all know.
+    fn check_channels(&self) {
+        let mut global_owners = BTreeSet::new();
         for slot in &self.slots {
-            if let Some(Part::Channels(channels)) = &slot.part {
-                for manager in channels
-                    .shards
-                    .iter()
-                    .filter_map(|it| it.managers.own.as_ref())
-                {
-                    manager.check_invariants().expect("sound channels");
-                    assert_eq!(manager.handovers_under_way(), 0);
-                }
+            let Some(Part::Channels(channels)) = &slot.part else {
+                continue;
+            };
+            let shards = channels.shards.iter();
+            for manager in shards.filter_map(|shard| shard.managers.own.as_ref()) {
+                manager.check_invariants().expect("sound channels");
+                assert_eq!(manager.handovers_under_way(), 0);
+                global_owners.insert(manager.global_owner().map(|(owner, _)| owner));
             }
         }
-        self.sum_up()
+        assert_eq!(global_owners.len(), 1, "GLOBAL's: {global_owners:?}");
+        assert!(!global_owners.contains(&None), "GLOBAL has no owner");
     }
 
     fn sum_up(mut self) -> Outcome {

@@ -30,7 +30,11 @@ impl ChannelManager {
             self.leave(now, id, true);
             self.tables.connections.remove(id);
         }
-        let recovers = peer == Peer::Server && self.recoveries.claim_number(id, &connection.player);
+        let recovers = connection.recovers && self.recoveries.claim_number(id, &connection.player);
+        if !recovers {
+            // Home gives out a number that is another's still once it has lost all it had.
+            self.abandon_recovery(id);
+        }
         let is_address_forgeable = connection.is_address_forgeable;
         let info = ConnectionInfo {
             side,

@@ -175,6 +175,7 @@ impl ChannelManager {
             player: attempt.player.clone(),
             message: Bytes::from(encode(envelope, &message)),
             number: self.tables.home_version.number,
+            recovers,
         };
         self.tables.out.push(side, answer);
         let introduction = Introduction {

@@ -11,13 +11,20 @@ use super::subscriptions::SubOptions;
 
 /// What they have left, by their numbers.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Recoveries(BTreeMap<ConnId, Handle>);
+pub(super) struct Recoveries {
+    handles: BTreeMap<ConnId, Handle>,
+    last_order: u64,
+}
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Handle {
     player: String,
+    /// Less than that of what is left later.
+    order: u64,
     /// Somebody has come back for it.
     taken: bool,
+    /// … and was given what there was.
+    given: bool,
     /// When the time allowed is over, or, once somebody has come back, when
     /// they are notified that this was all. Timers of an earlier handle of the same
     /// number, which broke off again before that, are of other instants.
@@ -43,26 +50,31 @@ impl Recoveries {
         due: Option<Time>,
         channels: BTreeMap<ChannelId, Left>,
     ) {
+        self.last_order += 1;
         let mut handle = Handle {
             player,
+            order: self.last_order,
             taken: false,
+            given: false,
             due,
             channels,
         };
-        // What it came back for and was not given yet.
-        if let Some(before) = self.0.remove(&id) {
+        let before = self.handles.remove(&id);
+        if let Some(before) = before.filter(|before| before.player == handle.player) {
+            handle.order = before.order;
+            // What it came back for and was not given yet.
             for (channel, left) in before.channels {
                 handle.channels.entry(channel).or_insert(left);
             }
         }
-        self.0.insert(id, handle);
+        self.handles.insert(id, handle);
     }
 
     /// A server that has come back goes in order before it was given what it left: that is
     /// over now. Returns whether there is such a one.
     pub(super) fn give_up(&mut self, id: ConnId, now: Time) -> bool {
-        let handle = self.0.get_mut(&id);
-        let handle = handle.filter(|handle| handle.taken && !handle.channels.is_empty());
+        let handle = self.handles.get_mut(&id);
+        let handle = handle.filter(|handle| handle.taken && !handle.given);
         let Some(handle) = handle else {
             return false;
         };
@@ -71,10 +83,12 @@ impl Recoveries {
     }
 
     /// A server logs in as `player`. Returns the number under which it has left
-    /// something, which is its own from now on.
+    /// something, which is its own from now on. Of several it is the one that was left first: a
+    /// server that comes back before it is missed gets another number, and leaves that too.
     pub(super) fn claim(&mut self, player: &str) -> Option<ConnId> {
-        let mut handles = self.0.iter_mut();
-        let (&id, handle) = handles.find(|(_, handle)| !handle.taken && handle.player == player)?;
+        let handles = self.handles.iter_mut();
+        let own = handles.filter(|(_, handle)| !handle.taken && handle.player == player);
+        let (&id, handle) = own.min_by_key(|(_, handle)| handle.order)?;
         handle.taken = true;
         Some(id)
     }
@@ -82,7 +96,7 @@ impl Recoveries {
     /// Another shard has found that it is for this number that a server logs in as `player`.
     /// Returns whether it has left something here.
     pub(super) fn claim_number(&mut self, id: ConnId, player: &str) -> bool {
-        let handle = self.0.get_mut(&id);
+        let handle = self.handles.get_mut(&id);
         let handle = handle.filter(|handle| !handle.taken && handle.player == player);
         handle.map(|handle| handle.taken = true).is_some()
     }
@@ -94,42 +108,49 @@ impl Recoveries {
         id: ConnId,
         ends_at: Time,
     ) -> Option<BTreeMap<ChannelId, Left>> {
-        let handle = self.0.get_mut(&id)?;
-        handle.due = Some(ends_at);
+        let handle = self.handles.get_mut(&id)?;
+        (handle.given, handle.due) = (true, Some(ends_at));
         Some(std::mem::take(&mut handle.channels))
     }
 
     /// Ends a recovery, if one of that number ends then. Returns whether it does.
     pub(super) fn finish(&mut self, id: ConnId, due: Time) -> bool {
-        let ends = (self.0.get(&id)).is_some_and(|it| it.taken && it.due == Some(due));
+        let ends = (self.handles.get(&id)).is_some_and(|it| it.taken && it.due == Some(due));
         if ends {
-            self.0.remove(&id);
+            self.handles.remove(&id);
         }
         ends
     }
 
     /// A server had until then to come back. Returns what it left, if it did not.
     pub(super) fn expire(&mut self, id: ConnId, due: Time) -> Option<BTreeMap<ChannelId, Left>> {
-        let is_over = (self.0.get(&id)).is_some_and(|it| !it.taken && it.due == Some(due));
-        is_over
-            .then(|| self.0.remove(&id))?
-            .map(|handle| handle.channels)
+        let handle = self.handles.get(&id);
+        handle.filter(|handle| handle.due == Some(due))?;
+        self.abandon(id)
+    }
+
+    /// Nobody comes back for it any more. Returns what was left, if nobody has.
+    pub(super) fn abandon(&mut self, id: ConnId) -> Option<BTreeMap<ChannelId, Left>> {
+        self.handles.get(&id).filter(|handle| !handle.taken)?;
+        self.handles.remove(&id).map(|handle| handle.channels)
     }
 
     /// Whether something of a handle is due then.
     pub(super) fn is_due(&self, id: ConnId, at: Time) -> bool {
-        self.0.get(&id).is_some_and(|handle| handle.due == Some(at))
+        self.handles
+            .get(&id)
+            .is_some_and(|handle| handle.due == Some(at))
     }
 
     /// The numbers that were left.
     pub(super) fn ids(&self) -> impl Iterator<Item = ConnId> {
-        self.0.keys().copied()
+        self.handles.keys().copied()
     }
 
     /// Whether a server has come back and has not been notified yet that this was
     /// all.
     pub(super) fn is_returning(&self, id: ConnId) -> bool {
-        self.0.get(&id).is_some_and(|handle| handle.taken)
+        self.handles.get(&id).is_some_and(|handle| handle.taken)
     }
 }
 
@@ -170,5 +191,43 @@ mod tests {
             .expire(ID, Time::from_secs(2))
             .expect("it is due");
         assert_eq!(all.into_keys().collect::<Vec<_>>(), [ChannelId(4)]);
+    }
+
+    #[test]
+    fn of_several_that_a_server_left_it_comes_back_for_the_first() {
+        let mut recoveries = Recoveries::default();
+        recoveries.leave(ID, "server".to_owned(), None, left(3));
+        // It was let in under another number before it was missed.
+        let (early, later) = (ConnId(2), ConnId(9));
+        recoveries.leave(early, "server".to_owned(), None, left(0));
+        recoveries.leave(later, "server".to_owned(), None, BTreeMap::new());
+        assert_eq!(recoveries.claim("server"), Some(ID));
+        // It breaks off again: that is still what it left first.
+        recoveries.leave(ID, "server".to_owned(), None, BTreeMap::new());
+        assert_eq!(recoveries.claim("server"), Some(ID));
+        assert_eq!(recoveries.claim("server"), Some(early));
+    }
+
+    #[test]
+    fn who_has_anothers_number_does_not_come_back_for_what_is_anothers() {
+        let mut recoveries = Recoveries::default();
+        recoveries.leave(ID, "server".to_owned(), None, left(3));
+        recoveries.leave(ID, "another".to_owned(), None, left(4));
+        assert_eq!(recoveries.claim("server"), None);
+        assert_eq!(recoveries.claim("another"), Some(ID));
+        let all = recoveries
+            .take_up(ID, Time::from_secs(1))
+            .expect("a handle");
+        assert_eq!(all.into_keys().collect::<Vec<_>>(), [ChannelId(4)]);
+    }
+
+    #[test]
+    fn one_that_left_nothing_and_goes_before_it_was_given_that_leaves_no_number_behind() {
+        let mut recoveries = Recoveries::default();
+        recoveries.leave(ID, "server".to_owned(), None, BTreeMap::new());
+        assert!(recoveries.claim_number(ID, "server"));
+        assert!(recoveries.give_up(ID, Time::from_secs(2)));
+        assert!(recoveries.expire(ID, Time::from_secs(2)).is_some());
+        assert_eq!(recoveries.ids().count(), 0);
     }
 }

@@ -26,12 +26,18 @@ use crate::core::ids::{ChannelId, ConnId, Peer};
 use super::ChannelManager;
 use super::outgoing::{Envelope, encode};
 use super::recoveries::Left;
+use super::shard_messages::ShardMessage;
 use super::subscriptions::SubOptions;
 use super::tables::Tables;
 use super::timers::Due;
 
 /// How long after its login a recovering server is notified that this was all.
 const ALL_SENT_AFTER: Duration = Duration::from_secs(1);
+
+/// Other shards wait so much longer than home for a server that may come back: home decides
+/// when it is too late for that, and notifies them. It may have missed the server later, by as
+/// much as it takes another node to go on with home, and to miss an edge.
+const HOME_DECIDES_WITHIN: Duration = Duration::from_secs(30);
 
 /// Room for a recovery message's other parts beside the data.
 const OTHER_PARTS_BYTES: usize = 4096;
@@ -75,7 +81,13 @@ impl ChannelManager {
             return;
         };
         self.tables.connections.reserve(id);
-        let due = recovery.within.map(|within| now + within);
+        let is_home = self.tables.settings.shard.is_home();
+        let grace = if is_home {
+            Duration::ZERO
+        } else {
+            HOME_DECIDES_WITHIN
+        };
+        let due = recovery.within.map(|within| now + within + grace);
         if let Some(due) = due {
             self.tables.timers.add(due, Due::RecoveryTimeout { id });
         }
@@ -254,6 +266,32 @@ impl ChannelManager {
         let Some(all_left) = self.recoveries.expire(id, due) else {
             return;
         };
+        let shard = self.tables.settings.shard;
+        if shard.is_home_of_several() {
+            for other in shard.count.all().filter(|&other| other != shard.id) {
+                self.send_to_shard(other, ShardMessage::RecoveryOver(id));
+            }
+        }
+        self.recovery_is_over(id, all_left);
+    }
+
+    /// Home has decided that it is too late for a server to come back.
+    pub(super) fn abandon_recovery(&mut self, id: ConnId) {
+        if let Some(all_left) = self.recoveries.abandon(id) {
+            self.recovery_is_over(id, all_left);
+        }
+    }
+
+    /// Home has lost all it had: nobody is let in any more as whoever has left something.
+    pub(super) fn abandon_recoveries(&mut self) {
+        let ids: Vec<ConnId> = self.recoveries.ids().collect();
+        for id in ids {
+            self.abandon_recovery(id);
+        }
+    }
+
+    /// Nobody comes back for what was left.
+    fn recovery_is_over(&mut self, id: ConnId, all_left: BTreeMap<ChannelId, Left>) {
         self.tables.connections.unreserve(id);
         self.release_server(id);
         for (channel_id, left) in all_left {

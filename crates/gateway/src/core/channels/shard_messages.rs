@@ -93,6 +93,8 @@ pub(super) enum ShardMessage {
     Destroyed(ChannelId),
     /// To an entity's shard: it was removed from a cell's data.
     RemovedFromCell { request: Request, entity: ChannelId },
+    /// To all: a server did not come back in time for what it left.
+    RecoveryOver(ConnId),
     /// To the other shards around a cell, in turn: a message for those who see it.
     ForwardAdjacent(AdjacentForward),
 }
@@ -159,6 +161,7 @@ impl ChannelManager {
             self.begin_crossings();
         }
         if shard == ShardId::HOME {
+            self.abandon_recoveries();
             for id in self.tables.entities() {
                 self.send_to_shard(ShardId::HOME, ShardMessage::EntityMade(id));
             }
@@ -237,6 +240,7 @@ impl ChannelManager {
             ShardMessage::RemovedFromCell { request, entity } => {
                 self.removed_from_cell(&request, entity);
             }
+            ShardMessage::RecoveryOver(id) => self.abandon_recovery(id),
             ShardMessage::ForwardAdjacent(forward) => self.forward_adjacent(forward),
         }
     }

@@ -37,7 +37,7 @@ use super::telemetry::Telemetry;
 use super::timers::Timers;
 
 /// The version of what is written. Whoever changes anything that is written raises it.
-const VERSION: u16 = 4;
+const VERSION: u16 = 5;
 
 /// The most bytes that are read.
 const MOST_BYTES: usize = 1 << 30;

@@ -95,6 +95,7 @@ fn to_channels() -> Vec<ToChannels> {
                 epoch: 2,
                 number: 1 << 40,
             },
+            recovers: flag,
         }));
         all.push(ToChannels::Closed {
             key: KEY,
@@ -154,6 +155,7 @@ fn to_connections() -> Vec<ToConnections> {
             player: "p".to_owned(),
             message: message(),
             number: 7,
+            recovers: true,
         },
         ToConnections::Send {
             to: TWO,

@@ -110,6 +110,7 @@ fn put_of_shards(out: &mut Vec<u8>, message: &ToChannels) {
             out.put_u8(u8::from(connection.is_address_forgeable));
             out.put_bytes(connection.player.as_bytes());
             put_version(out, connection.version);
+            out.put_u8(u8::from(connection.recovers));
         }
         ToChannels::Introduced { key } => {
             out.put_u8(12);
@@ -188,6 +189,7 @@ pub(in crate::nodes) fn decode_to_channels(bytes: Bytes) -> Result<ToChannels, M
             is_address_forgeable: reader.flag()?,
             player: reader.text()?,
             version: version(&mut reader)?,
+            recovers: reader.flag()?,
         }),
         12 => ToChannels::Introduced {
             key: key(&mut reader)?,

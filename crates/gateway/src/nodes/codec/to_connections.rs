@@ -48,6 +48,7 @@ pub(in crate::nodes) fn encode_to_connections(now: Time, message: &ToConnections
             player,
             message,
             number,
+            recovers,
         } => {
             out.put_u8(0);
             put_key(&mut out, *key);
@@ -56,6 +57,7 @@ pub(in crate::nodes) fn encode_to_connections(now: Time, message: &ToConnections
             out.put_bytes(player.as_bytes());
             out.put_bytes(message);
             out.put_u64(*number);
+            out.put_u8(u8::from(*recovers));
         }
         ToConnections::Send { to, message } => {
             out.put_u8(1);
@@ -153,6 +155,7 @@ pub(in crate::nodes) fn decode_to_connections(
             player: reader.text()?,
             message: reader.bytes()?,
             number: reader.u64()?,
+            recovers: reader.flag()?,
         },
         1 => ToConnections::Send {
             to: id(&mut reader)?,

@@ -58,6 +58,7 @@ impl Introductions {
             is_address_forgeable: attempt.is_address_forgeable,
             player: String::new(),
             version: HomeVersion::default(),
+            recovers: false,
         };
         let introduction = Introduction {
             connection,
@@ -82,6 +83,7 @@ impl Introductions {
             admitted,
             ref player,
             number,
+            recovers,
             ..
         } = message
         else {
@@ -94,6 +96,7 @@ impl Introductions {
         introduction.connection.id = id;
         introduction.connection.player.clone_from(player);
         introduction.connection.version = HomeVersion { epoch, number };
+        introduction.connection.recovers = recovers;
         introduction.known = Some(0);
         introduction.answer = Some(message);
         Some(Step::MakeKnown(introduction.connection.clone()))
