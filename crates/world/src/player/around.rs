@@ -11,8 +11,9 @@ use crate::wire::ids::EntityKind;
 pub(super) struct Around {
     /// The cells it is subscribed to.
     cells: BTreeSet<u32>,
-    /// The pawns in them, and in which.
-    pawns: BTreeMap<EntityId, u32>,
+    /// The pawns in them, and in which: while one crosses, the cell that it leaves may say so
+    /// later than the one that it enters.
+    pawns: BTreeMap<EntityId, BTreeSet<u32>>,
     /// The entities of others it is subscribed to.
     subscribed: BTreeSet<EntityId>,
     /// The cell whose server receives its messages.
@@ -40,11 +41,14 @@ impl Around {
         self.cells.insert(cell);
     }
 
-    /// A cell is not shown any more. Returns the pawns in it.
+    /// A cell is not shown any more. Returns the pawns that are in no other.
     pub(super) fn hide(&mut self, cell: u32) -> Vec<EntityId> {
         self.cells.remove(&cell);
-        let there = |(pawn, at): (&EntityId, &u32)| (*at == cell).then_some(*pawn);
-        self.pawns.iter().filter_map(there).collect()
+        let pawns: Vec<EntityId> = self.pawns.keys().copied().collect();
+        pawns
+            .into_iter()
+            .filter(|&pawn| self.leave(pawn, cell))
+            .collect()
     }
 
     /// The gateway has subscribed the player to an entity.
@@ -61,18 +65,19 @@ impl Around {
 
     /// A pawn is in a cell. Returns whether the player has to subscribe to it.
     pub(super) fn appear(&mut self, pawn: EntityId, cell: u32) -> bool {
-        self.pawns.insert(pawn, cell);
+        self.pawns.entry(pawn).or_default().insert(cell);
         self.subscribed.insert(pawn)
     }
 
-    /// Whether a pawn is, as far as is known, in that cell.
-    pub(super) fn is_in(&self, pawn: EntityId, cell: u32) -> bool {
-        self.pawns.get(&pawn) == Some(&cell)
+    /// A pawn has left a cell. Returns whether it was in that one and is in no other now.
+    pub(super) fn leave(&mut self, pawn: EntityId, cell: u32) -> bool {
+        let cells = self.pawns.get_mut(&pawn);
+        cells.is_some_and(|cells| cells.remove(&cell) && cells.is_empty())
     }
 
-    /// The cell that a pawn is in, as far as is known.
+    /// A cell that a pawn is in, as far as is known.
     pub(super) fn cell_of(&self, pawn: EntityId) -> Option<u32> {
-        self.pawns.get(&pawn).copied()
+        self.pawns.get(&pawn)?.first().copied()
     }
 
     /// A pawn is out of sight. Returns the entities of its player from which
@@ -115,7 +120,26 @@ mod tests {
         assert_eq!(around.hide(THERE), [far]);
         assert_eq!(around.disappear(far), [far]);
         assert!(!around.shows(THERE) && around.shows(HERE));
-        assert!(around.is_in(near, HERE) && !around.is_in(far, THERE));
+        assert_eq!(around.cell_of(near), Some(HERE));
+        assert_eq!(around.cell_of(far), None);
+    }
+
+    #[test]
+    fn who_has_crossed_stays_in_sight_whichever_cell_speaks_first() {
+        let pawn = EntityKind::Pawn.of(1);
+        let mut around = Around::default();
+        around.show(HERE);
+        around.show(THERE);
+        around.appear(pawn, HERE);
+        // It has crossed, which the cell that it has left does not know yet.
+        around.leave(pawn, HERE);
+        around.appear(pawn, THERE);
+        around.appear(pawn, HERE);
+        assert!(!around.leave(pawn, HERE), "it is there");
+        around.appear(pawn, HERE);
+        assert_eq!(around.hide(HERE), []);
+        assert_eq!(around.cell_of(pawn), Some(THERE));
+        assert_eq!(around.hide(THERE), [pawn]);
     }
 
     #[test]

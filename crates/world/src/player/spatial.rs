@@ -61,7 +61,7 @@ impl Player {
             }
             if state.removed {
                 // Only from where it was: it may have been handed on since.
-                if self.around.is_in(pawn, cell) {
+                if self.around.leave(pawn, cell) {
                     self.lose_sight(pawn, outbox);
                     self.around.forget(pawn);
                     self.view.forget(pawn);
@@ -158,6 +158,7 @@ impl Player {
                 self.lose_sight(pawn, outbox);
                 continue;
             }
+            self.around.leave(pawn, handover.src_channel_id);
             self.sight(pawn, cell, outbox);
             if let Some(known) = state.entity_data {
                 let now = self.clock.get();
@@ -279,23 +280,25 @@ mod tests {
 
     #[test]
     fn who_is_out_of_sight_before_the_gateway_has_subscribed_the_player_is_not_read() {
-        let mut watching = Watching::new();
-        let pawn = EntityKind::Pawn.of(3);
-        assert_eq!(
-            watching.asks(|player, _, outbox| player.lose_sight(pawn, outbox)),
-            0
-        );
-        assert_eq!(watching.receives(pawn, subscribed()), 0);
-        let now = Time::from_millis(100);
-        let receive = |player: &mut Player, _, outbox: &mut Outbox| {
-            player.receive_entity(pawn, &[], now, outbox).unwrap();
-        };
-        assert!(watching.asks(receive) > 0, "it unsubscribes");
-        assert_eq!(watching.asks(receive), 0, "once");
-        assert_eq!(watching.player.view.seen(pawn), None);
-        let sight =
-            |player: &mut Player, cell, outbox: &mut Outbox| player.sight(pawn, cell, outbox);
-        assert!(watching.asks(sight) > 0, "it has to subscribe anew");
+        for kind in [EntityKind::Pawn, EntityKind::Controller] {
+            let mut watching = Watching::new();
+            let pawn = EntityKind::Pawn.of(3);
+            let lose =
+                |player: &mut Player, _, outbox: &mut Outbox| player.lose_sight(pawn, outbox);
+            assert_eq!(watching.asks(lose), 0);
+            assert_eq!(watching.receives(kind.of(3), subscribed()), 0);
+            let now = Time::from_millis(100);
+            let receive = |player: &mut Player, _, outbox: &mut Outbox| {
+                let received = player.receive_entity(kind.of(3), &[], now, outbox);
+                received.expect("a state");
+            };
+            assert!(watching.asks(receive) > 0, "it unsubscribes");
+            assert_eq!(watching.asks(receive), 0, "once");
+            assert_eq!(watching.player.view.seen(pawn), None);
+            let sight =
+                |player: &mut Player, cell, outbox: &mut Outbox| player.sight(pawn, cell, outbox);
+            assert!(watching.asks(sight) > 0, "it has to subscribe anew");
+        }
     }
 
     #[test]
