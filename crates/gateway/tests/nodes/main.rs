@@ -165,7 +165,7 @@ fn an_owner_that_dies_at_any_time_is_gone_on_with_or_lost_and_nobody_sees_anythi
 /// Edges that die, and with one the game's server's connection: it comes back for what it had.
 #[test]
 fn a_server_whose_edge_dies_comes_back_for_all_it_had() {
-    let schedules = number("LAGOMETER_NODE_SCHEDULES").unwrap_or(SCHEDULES) / 5;
+    let schedules = number("LAGOMETER_NODE_SCHEDULES").unwrap_or(SCHEDULES) / 10;
     let one = number("LAGOMETER_NODE_SEED");
     let mut all = Outcome::default();
     for seed in one.map_or(0..schedules, |seed| seed..seed + 1) {
