@@ -11,9 +11,11 @@ use crate::wire::ids::EntityKind;
 pub(super) struct Around {
     /// The cells it is subscribed to.
     cells: BTreeSet<u32>,
-    /// The pawns in them, and in which: while one crosses, the cell that it leaves may say so
-    /// later than the one that it enters.
-    pawns: BTreeMap<EntityId, BTreeSet<u32>>,
+    /// The pawns in them, and in which.
+    pawns: BTreeMap<EntityId, u32>,
+    /// From where those that were handed over have come: that cell may list them still, in a
+    /// state that is older than the handover and comes after it.
+    came_from: BTreeMap<EntityId, u32>,
     /// The entities of others it is subscribed to.
     subscribed: BTreeSet<EntityId>,
     /// The cell whose server receives its messages.
@@ -41,14 +43,11 @@ impl Around {
         self.cells.insert(cell);
     }
 
-    /// A cell is not shown any more. Returns the pawns that are in no other.
+    /// A cell is not shown any more. Returns the pawns in it.
     pub(super) fn hide(&mut self, cell: u32) -> Vec<EntityId> {
         self.cells.remove(&cell);
-        let pawns: Vec<EntityId> = self.pawns.keys().copied().collect();
-        pawns
-            .into_iter()
-            .filter(|&pawn| self.leave(pawn, cell))
-            .collect()
+        let there = |(pawn, at): (&EntityId, &u32)| (*at == cell).then_some(*pawn);
+        self.pawns.iter().filter_map(there).collect()
     }
 
     /// The gateway has subscribed the player to an entity.
@@ -65,25 +64,36 @@ impl Around {
 
     /// A pawn is in a cell. Returns whether the player has to subscribe to it.
     pub(super) fn appear(&mut self, pawn: EntityId, cell: u32) -> bool {
-        self.pawns.entry(pawn).or_default().insert(cell);
+        self.pawns.insert(pawn, cell);
         self.subscribed.insert(pawn)
     }
 
-    /// A pawn has left a cell. Returns whether it was in that one and is in no other now.
-    pub(super) fn leave(&mut self, pawn: EntityId, cell: u32) -> bool {
-        let cells = self.pawns.get_mut(&pawn);
-        cells.is_some_and(|cells| cells.remove(&cell) && cells.is_empty())
+    /// A pawn was handed over from a cell.
+    pub(super) fn handed_over(&mut self, pawn: EntityId, from: u32) {
+        self.came_from.insert(pawn, from);
     }
 
-    /// A cell that a pawn is in, as far as is known.
+    /// Whether a cell lists a pawn that was handed over from there.
+    pub(super) fn has_left(&self, pawn: EntityId, cell: u32) -> bool {
+        self.pawns.get(&pawn).is_some_and(|&at| at != cell)
+            && self.came_from.get(&pawn) == Some(&cell)
+    }
+
+    /// Whether a pawn is, as far as is known, in that cell.
+    pub(super) fn is_in(&self, pawn: EntityId, cell: u32) -> bool {
+        self.pawns.get(&pawn) == Some(&cell)
+    }
+
+    /// The cell that a pawn is in, as far as is known.
     pub(super) fn cell_of(&self, pawn: EntityId) -> Option<u32> {
-        self.pawns.get(&pawn)?.first().copied()
+        self.pawns.get(&pawn).copied()
     }
 
     /// A pawn is out of sight. Returns the entities of its player from which
     /// to unsubscribe: what everybody may know of a player stays known.
     pub(super) fn disappear(&mut self, pawn: EntityId) -> Vec<EntityId> {
         self.pawns.remove(&pawn);
+        self.came_from.remove(&pawn);
         let Some((player, _)) = EntityKind::parse(pawn) else {
             return Vec::new();
         };
@@ -97,6 +107,7 @@ impl Around {
     /// An entity's channel is gone.
     pub(super) fn forget(&mut self, entity: EntityId) {
         self.pawns.remove(&entity);
+        self.came_from.remove(&entity);
         self.subscribed.remove(&entity);
     }
 }
@@ -120,26 +131,27 @@ mod tests {
         assert_eq!(around.hide(THERE), [far]);
         assert_eq!(around.disappear(far), [far]);
         assert!(!around.shows(THERE) && around.shows(HERE));
-        assert_eq!(around.cell_of(near), Some(HERE));
-        assert_eq!(around.cell_of(far), None);
+        assert!(around.is_in(near, HERE) && !around.is_in(far, THERE));
     }
 
     #[test]
-    fn who_has_crossed_stays_in_sight_whichever_cell_speaks_first() {
+    fn a_cell_that_lists_who_has_left_it_is_not_believed() {
         let pawn = EntityKind::Pawn.of(1);
         let mut around = Around::default();
         around.show(HERE);
         around.show(THERE);
         around.appear(pawn, HERE);
-        // It has crossed, which the cell that it has left does not know yet.
-        around.leave(pawn, HERE);
+        assert!(!around.has_left(pawn, HERE), "it is there");
+        around.handed_over(pawn, HERE);
         around.appear(pawn, THERE);
-        around.appear(pawn, HERE);
-        assert!(!around.leave(pawn, HERE), "it is there");
-        around.appear(pawn, HERE);
+        assert!(around.has_left(pawn, HERE) && !around.has_left(pawn, THERE));
         assert_eq!(around.hide(HERE), []);
-        assert_eq!(around.cell_of(pawn), Some(THERE));
-        assert_eq!(around.hide(THERE), [pawn]);
+        // It was handed back.
+        around.handed_over(pawn, THERE);
+        around.appear(pawn, HERE);
+        assert!(around.has_left(pawn, THERE) && !around.has_left(pawn, HERE));
+        around.disappear(pawn);
+        assert!(!around.has_left(pawn, THERE), "nothing is known of it");
     }
 
     #[test]

@@ -61,12 +61,12 @@ impl Player {
             }
             if state.removed {
                 // Only from where it was: it may have been handed on since.
-                if self.around.leave(pawn, cell) {
+                if self.around.is_in(pawn, cell) {
                     self.lose_sight(pawn, outbox);
                     self.around.forget(pawn);
                     self.view.forget(pawn);
                 }
-            } else if self.around.shows(cell) {
+            } else if self.around.shows(cell) && !self.around.has_left(pawn, cell) {
                 self.sight(pawn, cell, outbox);
             }
         }
@@ -158,7 +158,7 @@ impl Player {
                 self.lose_sight(pawn, outbox);
                 continue;
             }
-            self.around.leave(pawn, handover.src_channel_id);
+            self.around.handed_over(pawn, handover.src_channel_id);
             self.sight(pawn, cell, outbox);
             if let Some(known) = state.entity_data {
                 let now = self.clock.get();

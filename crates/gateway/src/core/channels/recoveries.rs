@@ -14,6 +14,9 @@ use super::subscriptions::SubOptions;
 pub(super) struct Recoveries {
     handles: BTreeMap<ConnId, Handle>,
     last_order: u64,
+    /// The orders of those that somebody has come back for and been given, as long as that one
+    /// is there.
+    given: BTreeMap<ConnId, u64>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -53,7 +56,7 @@ impl Recoveries {
         self.last_order += 1;
         let mut handle = Handle {
             player,
-            order: self.last_order,
+            order: self.given.remove(&id).unwrap_or(self.last_order),
             taken: false,
             given: false,
             due,
@@ -73,6 +76,7 @@ impl Recoveries {
     /// A server that has come back goes in order before it was given what it left: that is
     /// over now. Returns whether there is such a one.
     pub(super) fn give_up(&mut self, id: ConnId, now: Time) -> bool {
+        self.given.remove(&id);
         let handle = self.handles.get_mut(&id);
         let handle = handle.filter(|handle| handle.taken && !handle.given);
         let Some(handle) = handle else {
@@ -115,11 +119,14 @@ impl Recoveries {
 
     /// Ends a recovery, if one of that number ends then. Returns whether it does.
     pub(super) fn finish(&mut self, id: ConnId, due: Time) -> bool {
-        let ends = (self.handles.get(&id)).is_some_and(|it| it.taken && it.due == Some(due));
-        if ends {
-            self.handles.remove(&id);
-        }
-        ends
+        let handle = self.handles.get(&id);
+        let handle = handle.filter(|it| it.taken && it.due == Some(due));
+        let Some(order) = handle.map(|handle| handle.order) else {
+            return false;
+        };
+        self.handles.remove(&id);
+        self.given.insert(id, order);
+        true
     }
 
     /// A server had until then to come back. Returns what it left, if it did not.
@@ -202,8 +209,14 @@ mod tests {
         recoveries.leave(early, "server".to_owned(), None, left(0));
         recoveries.leave(later, "server".to_owned(), None, BTreeMap::new());
         assert_eq!(recoveries.claim("server"), Some(ID));
-        // It breaks off again: that is still what it left first.
+        // It breaks off again, once before it was given that and once after: that is still what
+        // it left first.
         recoveries.leave(ID, "server".to_owned(), None, BTreeMap::new());
+        assert_eq!(recoveries.claim("server"), Some(ID));
+        let ends_at = Time::from_secs(1);
+        assert!(recoveries.take_up(ID, ends_at).is_some());
+        assert!(recoveries.finish(ID, ends_at));
+        recoveries.leave(ID, "server".to_owned(), None, left(3));
         assert_eq!(recoveries.claim("server"), Some(ID));
         assert_eq!(recoveries.claim("server"), Some(early));
     }

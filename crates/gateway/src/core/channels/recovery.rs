@@ -22,6 +22,7 @@ use prost_types::Any;
 use crate::core::bus::AuthAttempt;
 use crate::core::events::Event;
 use crate::core::ids::{ChannelId, ConnId, Peer};
+use crate::core::shards::ShardId;
 
 use super::ChannelManager;
 use super::outgoing::{Envelope, encode};
@@ -34,9 +35,9 @@ use super::timers::Due;
 /// How long after its login a recovering server is notified that this was all.
 const ALL_SENT_AFTER: Duration = Duration::from_secs(1);
 
-/// Other shards wait so much longer than home for a server that may come back: home decides
-/// when it is too late for that, and notifies them. It may have missed the server later, by as
-/// much as it takes another node to go on with home, and to miss an edge.
+/// Other shards wait twice as long as home for a server that may come back, and so much longer:
+/// home decides when it is too late for that, and notifies them. It may have missed the server
+/// later, by as much as it takes another node to go on with home, and to miss an edge.
 const HOME_DECIDES_WITHIN: Duration = Duration::from_secs(30);
 
 /// Room for a recovery message's other parts beside the data.
@@ -56,11 +57,12 @@ impl ChannelManager {
         if connection.peer == Peer::Client {
             self.logins.went(connection.address);
         }
-        let recovery = self
-            .tables
-            .settings
-            .recovery
-            .filter(|_| connection.peer == Peer::Server && broke_off);
+        let is_server = connection.peer == Peer::Server;
+        let let_in_by = connection.version.epoch;
+        let is_known_at_home = self.tables.settings.shard.is_home()
+            || let_in_by >= self.tables.links.epoch_of(ShardId::HOME);
+        let recovery = self.tables.settings.recovery;
+        let recovery = recovery.filter(|_| is_server && broke_off && is_known_at_home);
         let player = connection.player.clone();
         let subscribed = connection.subscribed.keys();
         let channels: BTreeSet<ChannelId> =
@@ -78,16 +80,23 @@ impl ChannelManager {
             if self.recoveries.give_up(id, now) {
                 self.tables.timers.add(now, Due::RecoveryTimeout { id });
             }
+            if is_server && self.tables.settings.recovery.is_some() {
+                // Another shard may have it that it broke off.
+                self.end_recovery_elsewhere(id);
+            }
             return;
         };
         self.tables.connections.reserve(id);
         let is_home = self.tables.settings.shard.is_home();
-        let grace = if is_home {
-            Duration::ZERO
-        } else {
-            HOME_DECIDES_WITHIN
-        };
-        let due = recovery.within.map(|within| now + within + grace);
+        let due = recovery.within.map(|within| {
+            let left = now + within;
+            // It may have come back and broken off again without this shard's knowledge.
+            if is_home {
+                left
+            } else {
+                left + within + HOME_DECIDES_WITHIN
+            }
+        });
         if let Some(due) = due {
             self.tables.timers.add(due, Due::RecoveryTimeout { id });
         }
@@ -266,13 +275,18 @@ impl ChannelManager {
         let Some(all_left) = self.recoveries.expire(id, due) else {
             return;
         };
+        self.end_recovery_elsewhere(id);
+        self.recovery_is_over(id, all_left);
+    }
+
+    /// Home, of several shards: nobody is let in any more as whoever had that number.
+    fn end_recovery_elsewhere(&mut self, id: ConnId) {
         let shard = self.tables.settings.shard;
         if shard.is_home_of_several() {
             for other in shard.count.all().filter(|&other| other != shard.id) {
                 self.send_to_shard(other, ShardMessage::RecoveryOver(id));
             }
         }
-        self.recovery_is_over(id, all_left);
     }
 
     /// Home has decided that it is too late for a server to come back.

@@ -87,6 +87,11 @@ pub(super) struct Taken {
 }
 
 impl ShardLinks {
+    /// The epoch in which another shard's channels began, 0 if that is not known yet.
+    pub(super) fn epoch_of(&self, shard: ShardId) -> u64 {
+        self.links.get(&shard).map_or(0, |link| link.theirs.0)
+    }
+
     /// The channels began in this epoch, from 1.
     pub(super) fn began_in(&mut self, epoch: u64) {
         self.own = Incarnation(epoch);
