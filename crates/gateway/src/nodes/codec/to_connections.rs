@@ -53,11 +53,10 @@ pub(in crate::nodes) fn encode_to_connections(now: Time, message: &ToConnections
             out.put_u8(0);
             put_key(&mut out, *key);
             out.put_u32(id.0);
-            out.put_u8(u8::from(*admitted));
+            out.extend([*admitted, *recovers].map(u8::from));
             out.put_bytes(player.as_bytes());
             out.put_bytes(message);
             out.put_u64(*number);
-            out.put_u8(u8::from(*recovers));
         }
         ToConnections::Send { to, message } => {
             out.put_u8(1);
@@ -152,10 +151,10 @@ pub(in crate::nodes) fn decode_to_connections(
             key: key(&mut reader)?,
             id: id(&mut reader)?,
             admitted: reader.flag()?,
+            recovers: reader.flag()?,
             player: reader.text()?,
             message: reader.bytes()?,
             number: reader.u64()?,
-            recovers: reader.flag()?,
         },
         1 => ToConnections::Send {
             to: id(&mut reader)?,
