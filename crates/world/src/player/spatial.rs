@@ -242,8 +242,8 @@ mod tests {
             outbox.waiting_bytes() - before
         }
 
-        fn receives(&mut self, entity: EntityId, message: FromGateway) -> usize {
-            self.asks(|player, _, outbox| player.receive_space(entity.0, &message, outbox))
+        fn receives(&mut self, entity: EntityId, message: &FromGateway) -> usize {
+            self.asks(|player, _, outbox| player.receive_space(entity.0, message, outbox))
         }
     }
 
@@ -273,8 +273,8 @@ mod tests {
         assert!(watching.asks(sight) > 0);
         // It goes at once. That the gateway has subscribed the player comes by another node.
         assert!(watching.asks(|player, _, outbox| player.lose_sight(pawn, outbox)) > 0);
-        assert_eq!(watching.receives(pawn, subscribed()), 0);
-        assert_eq!(watching.receives(pawn, unsubscribed()), 0);
+        assert_eq!(watching.receives(pawn, &subscribed()), 0);
+        assert_eq!(watching.receives(pawn, &unsubscribed()), 0);
         assert!(watching.asks(sight) > 0, "it is not subscribed");
     }
 
@@ -286,7 +286,7 @@ mod tests {
             let lose =
                 |player: &mut Player, _, outbox: &mut Outbox| player.lose_sight(pawn, outbox);
             assert_eq!(watching.asks(lose), 0);
-            assert_eq!(watching.receives(kind.of(3), subscribed()), 0);
+            assert_eq!(watching.receives(kind.of(3), &subscribed()), 0);
             let now = Time::from_millis(100);
             let receive = |player: &mut Player, _, outbox: &mut Outbox| {
                 let received = player.receive_entity(kind.of(3), &[], now, outbox);
@@ -309,13 +309,13 @@ mod tests {
             |player: &mut Player, cell, outbox: &mut Outbox| player.sight(pawn, cell, outbox);
         assert!(watching.asks(sight) > 0);
         assert!(watching.asks(|player, _, outbox| player.lose_sight(pawn, outbox)) > 0);
-        assert_eq!(watching.receives(pawn, subscribed()), 0);
+        assert_eq!(watching.receives(pawn, &subscribed()), 0);
         assert_eq!(
             watching.asks(sight),
             0,
             "the gateway says that it is subscribed"
         );
-        assert!(watching.receives(pawn, unsubscribed()) > 0);
+        assert!(watching.receives(pawn, &unsubscribed()) > 0);
         assert!(watching.player.view.tier(pawn).is_some());
     }
 }
