@@ -387,15 +387,7 @@ impl Player {
         let Some((player, kind)) = EntityKind::parse(entity) else {
             return Some(());
         };
-        let pawn = EntityKind::Pawn.of(player);
-        let comes_and_goes = self.scenario.space.is_some() && kind != EntityKind::PlayerState;
-        if comes_and_goes && self.view.seen(pawn).is_none() {
-            // It was on its way when its pawn went out of sight, or the gateway has subscribed
-            // the player so late that it had gone by then.
-            self.lose_sight(pawn, outbox);
-            return Some(());
-        }
-        if kind != EntityKind::Pawn {
+        if self.is_out_of_sight(player, kind, outbox) || kind != EntityKind::Pawn {
             return Some(());
         }
         let sighting = read_entity(data).ok()?;

@@ -18,6 +18,7 @@ mod long_messages;
 mod recovery;
 mod schedules;
 mod sessions;
+mod shard_recovery;
 mod shards;
 mod slow_readers;
 mod snapshots;

@@ -29,7 +29,7 @@ use crate::world::{GLOBAL, any, types};
 
 const ENTITY: &str = "tpspb.EntityChannelData";
 const FIRST_CELL: u32 = 0x0001_0000;
-const FIRST_ENTITY: u32 = 0x0008_0000;
+pub(crate) const FIRST_ENTITY: u32 = 0x0008_0000;
 
 const EDGE: SideId = SideId(0);
 
@@ -37,22 +37,22 @@ const EDGE: SideId = SideId(0);
 const RECOVERY: Duration = Duration::from_secs(10);
 
 /// The shards of a gateway with one edge, which carries nothing by itself.
-struct Shards {
-    now: Time,
+pub(crate) struct Shards {
+    pub(crate) now: Time,
     count: ShardCount,
     managers: Vec<ChannelManager>,
     /// What shards have for each other, by from and to.
     links: BTreeMap<(usize, usize), VecDeque<Bytes>>,
     /// Where connections get their keys, and the last one's.
-    keys: ConnectionManager,
-    last_key: Option<ConnKey>,
+    pub(crate) keys: ConnectionManager,
+    pub(crate) last_key: Option<ConnKey>,
     /// What was sent to connections.
-    sent: Vec<ToConnections>,
+    pub(crate) sent: Vec<ToConnections>,
 }
 
 impl Shards {
     /// So many, each with one cell of a row.
-    fn new(count: u16) -> Self {
+    pub(crate) fn new(count: u16) -> Self {
         let count = ShardCount::new(count).expect("a count");
         let mut shards = Self {
             now: Time::ZERO,
@@ -94,13 +94,13 @@ impl Shards {
         manager
     }
 
-    fn handle(&mut self, shard: usize, message: ToChannels) {
+    pub(crate) fn handle(&mut self, shard: usize, message: ToChannels) {
         self.managers[shard].handle(self.now, EDGE, message);
         self.take(shard);
     }
 
     /// A shard does what is due by then.
-    fn pass(&mut self, shard: usize, seconds: u64) {
+    pub(crate) fn pass(&mut self, shard: usize, seconds: u64) {
         self.now = Time::from_secs(seconds);
         self.managers[shard].handle_deadline(self.now);
         self.take(shard);
@@ -132,7 +132,7 @@ impl Shards {
     }
 
     /// Hands over everything, until nobody has anything.
-    fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         loop {
             let links: Vec<(usize, usize)> = self.links.keys().copied().collect();
             let carried = links.into_iter().map(|(from, to)| self.carry(from, to));
@@ -179,7 +179,7 @@ impl Shards {
     }
 
     /// A shard learns that home has let somebody in.
-    fn make_known(
+    pub(crate) fn make_known(
         &mut self,
         shard: usize,
         key: ConnKey,
@@ -215,7 +215,7 @@ impl Shards {
     }
 
     /// Makes an entity in a cell's middle, at the shard that has it.
-    fn make_entity(&mut self, from: ConnId, entity_id: u32, cell: u32) {
+    pub(crate) fn make_entity(&mut self, from: ConnId, entity_id: u32, cell: u32) {
         let object = at(entity_id, 0.0).obj_ref;
         self.make_entity_of(from, entity_id, cell, object);
     }
@@ -258,7 +258,7 @@ impl Shards {
     }
 
     /// A game server that has all cells.
-    fn server_with_cells(&mut self) -> ConnId {
+    pub(crate) fn server_with_cells(&mut self) -> ConnId {
         let server = self.join(Peer::Server);
         for _ in 0..self.managers.len() {
             let message = CreateChannelMessage {
@@ -277,7 +277,7 @@ impl Shards {
     }
 
     /// All tables are sound, and can be written down and read back.
-    fn check(&self) {
+    pub(crate) fn check(&self) {
         for (id, manager) in self.count.all().zip(&self.managers) {
             manager.check_invariants().expect("sound tables");
             let written = manager.snapshot().expect("it can be written");
@@ -490,65 +490,4 @@ fn varint(number: u32) -> Vec<u8> {
     let mut out = Vec::new();
     prost::encoding::encode_varint(number.into(), &mut out);
     out
-}
-
-/// Two shards, and a server that has broken off with an entity of the second's, which misses it
-/// four seconds before home does. Returns its number.
-fn with_server_missed() -> (Shards, ConnId) {
-    let mut shards = Shards::new(2);
-    let server = shards.server_with_cells();
-    shards.make_entity(server, FIRST_ENTITY + 1, 0);
-    shards.settle();
-    let key = shards.last_key.expect("it has logged in");
-    for (shard, seconds) in [(1, 0), (0, 4)] {
-        shards.now = Time::from_secs(seconds);
-        let broke_off = true;
-        shards.handle(shard, ToChannels::Closed { key, broke_off });
-    }
-    shards.settle();
-    (shards, server)
-}
-
-/// Whether the second shard gives somebody of that number what its last holder left.
-fn is_given_what_was_left(shards: &mut Shards, id: ConnId) -> bool {
-    let key = shards.keys.open(shards.now, Peer::Server, None);
-    let key = key.expect("room");
-    shards.make_known(1, key, id, Peer::Server, 99, true);
-    shards.sent.clear();
-    shards.handle(1, ToChannels::Introduced { key });
-    !shards.sent.is_empty()
-}
-
-#[test]
-fn a_server_that_comes_back_while_home_waits_gets_what_it_left_in_other_shards() {
-    let (mut shards, server) = with_server_missed();
-    shards.pass(1, 13);
-    assert!(is_given_what_was_left(&mut shards, server));
-    shards.check();
-}
-
-#[test]
-fn what_a_server_left_is_over_in_all_shards_once_it_is_at_home() {
-    let (mut shards, server) = with_server_missed();
-    shards.pass(1, 14);
-    shards.pass(0, 14);
-    shards.settle();
-    shards.check();
-    assert!(!is_given_what_was_left(&mut shards, server));
-}
-
-#[test]
-fn who_has_the_number_of_one_that_is_missed_is_not_given_what_that_left() {
-    let (mut shards, server) = with_server_missed();
-    // Home has lost all, and has given the number out again.
-    let key = shards.keys.open(shards.now, Peer::Server, None);
-    let key = key.expect("room");
-    shards.make_known(1, key, server, Peer::Server, 99, false);
-    shards.sent.clear();
-    shards.handle(1, ToChannels::Introduced { key });
-    assert_eq!(shards.sent, []);
-    shards.check();
-    let broke_off = false;
-    shards.handle(1, ToChannels::Closed { key, broke_off });
-    assert!(!is_given_what_was_left(&mut shards, server));
 }

@@ -88,7 +88,7 @@ impl Player {
 
     /// A pawn is in no cell that is shown. A player never loses sight of its
     /// own.
-    pub(super) fn lose_sight(&mut self, pawn: EntityId, outbox: &mut Outbox) {
+    fn lose_sight(&mut self, pawn: EntityId, outbox: &mut Outbox) {
         if Some(pawn) == self.pawn {
             return;
         }
@@ -99,6 +99,25 @@ impl Player {
             let asked = outbox.unsubscribe(entity.0, conn_id);
             self.note(asked.map(drop));
         }
+    }
+
+    /// Whether what comes of somebody's entity is of one that is out of sight: it was on its way
+    /// when its pawn went, or the gateway has subscribed the player so late that it had gone by
+    /// then. Such a subscription is ended.
+    pub(super) fn is_out_of_sight(
+        &mut self,
+        player: u32,
+        kind: EntityKind,
+        outbox: &mut Outbox,
+    ) -> bool {
+        let pawn = EntityKind::Pawn.of(player);
+        // What everybody may know of a player stays known.
+        let comes_and_goes = self.scenario.space.is_some() && kind != EntityKind::PlayerState;
+        let is_out = comes_and_goes && self.view.seen(pawn).is_none();
+        if is_out {
+            self.lose_sight(pawn, outbox);
+        }
+        is_out
     }
 
     fn subscribed_to(
