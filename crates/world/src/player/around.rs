@@ -41,6 +41,8 @@ impl Around {
     /// A cell is shown from now on.
     pub(super) fn show(&mut self, cell: u32) {
         self.cells.insert(cell);
+        // Its whole state is newer than what was handed over from it before.
+        self.came_from.retain(|_, from| *from != cell);
     }
 
     /// A cell is not shown any more. Returns the pawns in it.
@@ -150,6 +152,9 @@ mod tests {
         around.handed_over(pawn, THERE);
         around.appear(pawn, HERE);
         assert!(around.has_left(pawn, THERE) && !around.has_left(pawn, HERE));
+        around.show(THERE);
+        assert!(!around.has_left(pawn, THERE), "it is listed anew");
+        around.handed_over(pawn, THERE);
         around.disappear(pawn);
         assert!(!around.has_left(pawn, THERE), "nothing is known of it");
     }
