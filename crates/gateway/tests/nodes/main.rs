@@ -38,7 +38,7 @@ fn whatever_happens_to_nodes_every_player_sees_the_truth_in_the_end_and_nothing_
         eprintln!("{outcome:#?}");
         return;
     }
-    let schedules = number("LAGOMETER_NODE_SCHEDULES").unwrap_or(SCHEDULES);
+    let schedules = schedules(1);
     let (next, all) = (AtomicU64::new(0), Mutex::new(Outcome::default()));
     let failed = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
@@ -82,27 +82,46 @@ fn whatever_happens_to_nodes_every_player_sees_the_truth_in_the_end_and_nothing_
     assert_eq!(all.resyncs, 0, "{all:?}");
 }
 
-/// Owners that end in order, one after the other, in schedules without other faults.
-#[test]
-fn a_planned_end_of_the_owner_loses_no_channel_and_no_update_and_hangs_nobody_up() {
-    let schedules = number("LAGOMETER_NODE_SCHEDULES").unwrap_or(SCHEDULES) / 5;
+/// Plays so many schedules of one kind, and checks each. `None` where one alone was asked for, which says nothing of all.
+fn play_each(
+    kind: &str,
+    schedules: u64,
+    begin: impl Fn(u64, bool) -> Simulation,
+    check: impl Fn(u64, &Outcome),
+) -> Option<Outcome> {
     let one = number("LAGOMETER_NODE_SEED");
     let mut all = Outcome::default();
     for seed in one.map_or(0..schedules, |seed| seed..seed + 1) {
-        let played = catch_unwind(|| Simulation::with_planned_ends(seed, one.is_some()).play());
-        let outcome = played.unwrap_or_else(|_| panic!("schedule {seed} of planned ends"));
+        let played = catch_unwind(AssertUnwindSafe(|| begin(seed, one.is_some()).play()));
+        let outcome = played.unwrap_or_else(|_| panic!("schedule {seed} of {kind}"));
+        check(seed, &outcome);
+        all.add(&outcome);
+    }
+    eprintln!("{all:#?}");
+    one.is_none().then_some(all)
+}
+
+/// How many schedules of a kind are played, where those of all faults are divided by that.
+fn schedules(divided_by: u64) -> u64 {
+    number("LAGOMETER_NODE_SCHEDULES").unwrap_or(SCHEDULES) / divided_by
+}
+
+/// Owners that end in order, one after the other, in schedules without other faults.
+#[test]
+fn a_planned_end_of_the_owner_loses_no_channel_and_no_update_and_hangs_nobody_up() {
+    let schedules = schedules(5);
+    let begin = Simulation::with_planned_ends;
+    let all = play_each("planned ends", schedules, begin, |seed, outcome| {
         let lost = (outcome.reconnections, outcome.routes_lost, outcome.missed);
         assert_eq!(lost, (0, 0, 0), "schedule {seed}: {outcome:?}");
         assert_eq!(outcome.torn, 0, "schedule {seed}: {outcome:?}");
         assert_eq!(outcome.resyncs, 0, "schedule {seed}: {outcome:?}");
         let moved = outcome.planned_ends + outcome.yielded - outcome.kept;
         assert_eq!(outcome.resumed, moved, "schedule {seed}: {outcome:?}");
-        all.add(&outcome);
-    }
-    eprintln!("{all:#?}");
-    if one.is_some() {
+    });
+    let Some(all) = all else {
         return;
-    }
+    };
     assert!(all.handovers > 50 * schedules, "{all:?}");
     assert!(
         all.planned_ends > 0 && all.longest_without_news_ms < 1_500,
@@ -110,20 +129,10 @@ fn a_planned_end_of_the_owner_loses_no_channel_and_no_update_and_hangs_nobody_up
     );
 }
 
-/// Plays schedules in which owners die, of which so many are played where so many of all are.
-/// `None` where one alone was asked for, which says nothing of all.
+/// Plays schedules in which owners die.
 fn play_deaths(followed: bool, check: impl Fn(u64, &Outcome)) -> Option<Outcome> {
-    let schedules = number("LAGOMETER_NODE_SCHEDULES").unwrap_or(SCHEDULES) / 5;
-    let one = number("LAGOMETER_NODE_SEED");
-    let mut all = Outcome::default();
-    for seed in one.map_or(0..schedules, |seed| seed..seed + 1) {
-        let play = || Simulation::with_deaths(seed, followed, one.is_some()).play();
-        let outcome = catch_unwind(play).unwrap_or_else(|_| panic!("schedule {seed} of deaths"));
-        check(seed, &outcome);
-        all.add(&outcome);
-    }
-    eprintln!("{all:#?}");
-    one.is_none().then_some(all)
+    let begin = |seed, says| Simulation::with_deaths(seed, followed, says);
+    play_each("deaths", schedules(5), begin, check)
 }
 
 /// Owners that die while another node follows them, in schedules without other faults.
@@ -165,20 +174,15 @@ fn an_owner_that_dies_at_any_time_is_gone_on_with_or_lost_and_nobody_sees_anythi
 /// Edges that die, and with one the game's server's connection: it comes back for what it had.
 #[test]
 fn a_server_whose_edge_dies_comes_back_for_all_it_had() {
-    let schedules = number("LAGOMETER_NODE_SCHEDULES").unwrap_or(SCHEDULES) / 10;
-    let one = number("LAGOMETER_NODE_SEED");
-    let mut all = Outcome::default();
-    for seed in one.map_or(0..schedules, |seed| seed..seed + 1) {
-        let play = || Simulation::with_edge_deaths(seed, one.is_some()).play();
-        let outcome = catch_unwind(play).unwrap_or_else(|_| panic!("schedule {seed} of edges"));
+    let schedules = schedules(10);
+    let begin = Simulation::with_edge_deaths;
+    let all = play_each("edges", schedules, begin, |seed, outcome| {
         assert_eq!(outcome.torn, 0, "schedule {seed}: {outcome:?}");
         assert_eq!(outcome.resyncs, 0, "schedule {seed}: {outcome:?}");
-        all.add(&outcome);
-    }
-    eprintln!("{all:#?}");
-    if one.is_some() {
+    });
+    let Some(all) = all else {
         return;
-    }
+    };
     assert!(all.recoveries > schedules / 2, "{all:?}");
     assert!(all.handovers > 20 * schedules, "{all:?}");
 }
