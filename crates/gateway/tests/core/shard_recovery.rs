@@ -2,7 +2,7 @@
 //! they may.
 
 use lagometer_gateway::core::bus::ToChannels;
-use lagometer_gateway::core::{ConnId, Peer};
+use lagometer_gateway::core::{ConnId, ConnKey, Peer};
 use lagometer_units::Time;
 
 use crate::shards::{FIRST_ENTITY, Shards};
@@ -24,14 +24,20 @@ fn with_server_missed() -> (Shards, ConnId) {
     (shards, server)
 }
 
-/// Whether the second shard gives somebody of that number what its last holder left.
-fn is_given_what_was_left(shards: &mut Shards, id: ConnId) -> bool {
+/// The second shard learns that home has let in somebody of that number. Returns the
+/// connection, and whether it is given anything then.
+fn let_in(shards: &mut Shards, id: ConnId, recovers: bool) -> (ConnKey, bool) {
     let key = shards.keys.open(shards.now, Peer::Server, None);
     let key = key.expect("room");
-    shards.make_known(1, key, id, Peer::Server, 99, true);
+    shards.make_known(1, key, id, Peer::Server, 99, recovers);
     shards.sent.clear();
     shards.handle(1, ToChannels::Introduced { key });
-    !shards.sent.is_empty()
+    (key, !shards.sent.is_empty())
+}
+
+/// Whether the second shard gives somebody of that number what its last holder left.
+fn is_given_what_was_left(shards: &mut Shards, id: ConnId) -> bool {
+    let_in(shards, id, true).1
 }
 
 #[test]
@@ -56,12 +62,8 @@ fn what_a_server_left_is_over_in_all_shards_once_it_is_at_home() {
 fn who_has_the_number_of_one_that_is_missed_is_not_given_what_that_left() {
     let (mut shards, server) = with_server_missed();
     // Home has lost all, and has given the number out again.
-    let key = shards.keys.open(shards.now, Peer::Server, None);
-    let key = key.expect("room");
-    shards.make_known(1, key, server, Peer::Server, 99, false);
-    shards.sent.clear();
-    shards.handle(1, ToChannels::Introduced { key });
-    assert_eq!(shards.sent, []);
+    let (key, is_given) = let_in(&mut shards, server, false);
+    assert!(!is_given);
     shards.check();
     let broke_off = false;
     shards.handle(1, ToChannels::Closed { key, broke_off });
