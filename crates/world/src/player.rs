@@ -387,7 +387,7 @@ impl Player {
         let Some((player, kind)) = EntityKind::parse(entity) else {
             return Some(());
         };
-        if self.is_out_of_sight(player, kind, outbox) || kind != EntityKind::Pawn {
+        if self.drop_if_out_of_sight(player, kind, outbox) || kind != EntityKind::Pawn {
             return Some(());
         }
         let sighting = read_entity(data).ok()?;

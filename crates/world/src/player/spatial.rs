@@ -101,10 +101,10 @@ impl Player {
         }
     }
 
-    /// Whether what comes of somebody's entity is of one that is out of sight: it was on its way
-    /// when its pawn went, or the gateway has subscribed the player so late that it had gone by
-    /// then. Such a subscription is ended.
-    pub(super) fn is_out_of_sight(
+    /// Ends the subscription to somebody's entity of which something comes, if that is out of
+    /// sight: it was on its way when its pawn went, or the gateway has subscribed the player so
+    /// late that it had gone by then. Returns whether it is.
+    pub(super) fn drop_if_out_of_sight(
         &mut self,
         player: u32,
         kind: EntityKind,
@@ -261,6 +261,14 @@ mod tests {
             outbox.waiting_bytes() - before
         }
 
+        fn sights(&mut self, pawn: EntityId) -> usize {
+            self.asks(|player, cell, outbox| player.sight(pawn, cell, outbox))
+        }
+
+        fn loses(&mut self, pawn: EntityId) -> usize {
+            self.asks(|player, _, outbox| player.lose_sight(pawn, outbox))
+        }
+
         fn receives(&mut self, entity: EntityId, message: &FromGateway) -> usize {
             self.asks(|player, _, outbox| player.receive_space(entity.0, message, outbox))
         }
@@ -283,18 +291,35 @@ mod tests {
         })
     }
 
+    /// One that comes into sight and goes at once. That the gateway has subscribed the player
+    /// comes after that, by another node.
+    fn subscribed_too_late(pawn: EntityId) -> Watching {
+        let mut watching = Watching::new();
+        assert!(watching.sights(pawn) > 0);
+        assert!(watching.loses(pawn) > 0);
+        assert_eq!(watching.receives(pawn, &subscribed()), 0);
+        watching
+    }
+
     #[test]
     fn who_comes_back_into_sight_is_subscribed_to_though_the_gateway_did_it_once_too_late() {
-        let mut watching = Watching::new();
         let pawn = EntityKind::Pawn.of(3);
-        let sight =
-            |player: &mut Player, cell, outbox: &mut Outbox| player.sight(pawn, cell, outbox);
-        assert!(watching.asks(sight) > 0);
-        // It goes at once. That the gateway has subscribed the player comes by another node.
-        assert!(watching.asks(|player, _, outbox| player.lose_sight(pawn, outbox)) > 0);
-        assert_eq!(watching.receives(pawn, &subscribed()), 0);
+        let mut watching = subscribed_too_late(pawn);
         assert_eq!(watching.receives(pawn, &unsubscribed()), 0);
-        assert!(watching.asks(sight) > 0, "it is not subscribed");
+        assert!(watching.sights(pawn) > 0, "it is not subscribed");
+    }
+
+    #[test]
+    fn who_came_back_into_sight_before_its_subscription_had_ended_is_subscribed_to_again() {
+        let pawn = EntityKind::Pawn.of(3);
+        let mut watching = subscribed_too_late(pawn);
+        assert_eq!(
+            watching.sights(pawn),
+            0,
+            "the gateway says it is subscribed"
+        );
+        assert!(watching.receives(pawn, &unsubscribed()) > 0);
+        assert!(watching.player.view.tier(pawn).is_some());
     }
 
     #[test]
@@ -302,9 +327,7 @@ mod tests {
         for kind in [EntityKind::Pawn, EntityKind::Controller] {
             let mut watching = Watching::new();
             let pawn = EntityKind::Pawn.of(3);
-            let lose =
-                |player: &mut Player, _, outbox: &mut Outbox| player.lose_sight(pawn, outbox);
-            assert_eq!(watching.asks(lose), 0);
+            assert_eq!(watching.loses(pawn), 0);
             assert_eq!(watching.receives(kind.of(3), &subscribed()), 0);
             let now = Time::from_millis(100);
             let receive = |player: &mut Player, _, outbox: &mut Outbox| {
@@ -314,27 +337,7 @@ mod tests {
             assert!(watching.asks(receive) > 0, "it unsubscribes");
             assert_eq!(watching.asks(receive), 0, "once");
             assert_eq!(watching.player.view.seen(pawn), None);
-            let sight =
-                |player: &mut Player, cell, outbox: &mut Outbox| player.sight(pawn, cell, outbox);
-            assert!(watching.asks(sight) > 0, "it has to subscribe anew");
+            assert!(watching.sights(pawn) > 0, "it has to subscribe anew");
         }
-    }
-
-    #[test]
-    fn who_came_back_into_sight_before_its_subscription_had_ended_is_subscribed_to_again() {
-        let mut watching = Watching::new();
-        let pawn = EntityKind::Pawn.of(3);
-        let sight =
-            |player: &mut Player, cell, outbox: &mut Outbox| player.sight(pawn, cell, outbox);
-        assert!(watching.asks(sight) > 0);
-        assert!(watching.asks(|player, _, outbox| player.lose_sight(pawn, outbox)) > 0);
-        assert_eq!(watching.receives(pawn, &subscribed()), 0);
-        assert_eq!(
-            watching.asks(sight),
-            0,
-            "the gateway says that it is subscribed"
-        );
-        assert!(watching.receives(pawn, &unsubscribed()) > 0);
-        assert!(watching.player.view.tier(pawn).is_some());
     }
 }
