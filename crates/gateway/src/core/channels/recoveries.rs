@@ -16,7 +16,7 @@ pub(super) struct Recoveries {
     last_order: u64,
     /// The orders of those that somebody has come back for and been given, as long as that one
     /// is there.
-    given: BTreeMap<ConnId, u64>,
+    kept_orders: BTreeMap<ConnId, u64>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -56,7 +56,7 @@ impl Recoveries {
         self.last_order += 1;
         let mut handle = Handle {
             player,
-            order: self.given.remove(&id).unwrap_or(self.last_order),
+            order: self.kept_orders.remove(&id).unwrap_or(self.last_order),
             taken: false,
             given: false,
             due,
@@ -76,7 +76,7 @@ impl Recoveries {
     /// A server that has come back goes in order before it was given what it left: that is
     /// over now. Returns whether there is such a one.
     pub(super) fn give_up(&mut self, id: ConnId, now: Time) -> bool {
-        self.given.remove(&id);
+        self.kept_orders.remove(&id);
         let handle = self.handles.get_mut(&id);
         let handle = handle.filter(|handle| handle.taken && !handle.given);
         let Some(handle) = handle else {
@@ -125,7 +125,7 @@ impl Recoveries {
             return false;
         };
         self.handles.remove(&id);
-        self.given.insert(id, order);
+        self.kept_orders.insert(id, order);
         true
     }
 

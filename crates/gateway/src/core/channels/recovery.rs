@@ -59,8 +59,8 @@ impl ChannelManager {
         }
         let is_server = connection.peer == Peer::Server;
         let let_in_by = connection.version.epoch;
-        let is_known_at_home = self.tables.settings.shard.is_home()
-            || let_in_by >= self.tables.links.epoch_of(ShardId::HOME);
+        let is_home = self.tables.settings.shard.is_home();
+        let is_known_at_home = is_home || let_in_by >= self.tables.links.epoch_of(ShardId::HOME);
         let recovery = self.tables.settings.recovery;
         let recovery = recovery.filter(|_| is_server && broke_off && is_known_at_home);
         let player = connection.player.clone();
@@ -87,7 +87,6 @@ impl ChannelManager {
             return;
         };
         self.tables.connections.reserve(id);
-        let is_home = self.tables.settings.shard.is_home();
         let due = recovery.within.map(|within| {
             let left = now + within;
             // It may have come back and broken off again without this shard's knowledge.
