@@ -116,7 +116,7 @@ pub use counters::{
     TypeCounters,
 };
 pub use events::{Event, Severity};
-pub use ids::{ChannelId, ConnId, ConnKey, GroupId, Peer, SideId, household};
+pub use ids::{ChannelId, ConnId, ConnKey, GroupId, Peer, SideId, source_prefix};
 pub use settings::{
     Acl, AclLevel, AntiDdos, AuthPolicy, Budgets, ChannelSettings, ChannelTypeSettings,
     ChannelTypes, ClientRights, ConnNumbers, ConnectionSettings, Fsm, FsmState, Grid, LoginBudget,

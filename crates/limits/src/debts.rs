@@ -3,14 +3,14 @@
 //!
 //! A peer above its rate is made to wait until the excess is paid for. One that
 //! reconnects would begin without debt. So the debt of a closed connection is kept
-//! under its [`household`](crate::household) (an address, or a prefix of IPv6), and
+//! under its [`source_prefix`](crate::source_prefix) (an address, or a prefix of IPv6), and
 //! the next connection from there takes it over: however often they reconnect, all
-//! of a household together get no more than those of them that were ever connected
+//! of a source prefix together get no more than those of them that were ever connected
 //! at once.
 
 use std::collections::BTreeMap;
 
-/// Debts of type `T` that were left behind, by key (a household) and by when each is
+/// Debts of type `T` that were left behind, by key (a source prefix) and by when each is
 /// paid.
 ///
 /// Instants `D` are counted from any one, always the same. Every operation takes

@@ -5,7 +5,7 @@
 //!   address; who has most makes room for a newcomer with its oldest.
 //! - [`Weights`]: amounts, such as bytes of memory, where not all hold alike; the
 //!   largest of the address that holds most has to let go.
-//! - [`household`]: what counts as one address.
+//! - [`source_prefix`]: what counts as one address.
 //! - [`Debts`]: what those who have gone have still to wait for, for who comes next.
 //! - [`LineRate`]: which lines of a log are written when peers cause them without
 //!   end.
@@ -15,19 +15,19 @@
 
 mod accept;
 mod debts;
-mod household;
 mod line_rate;
 mod places;
 mod ranked;
 mod shares;
+mod source_prefix;
 mod spare_files;
 mod weights;
 
 pub use accept::accept_pending;
 pub use debts::Debts;
-pub use household::household;
 pub use line_rate::LineRate;
 pub use places::Places;
 pub use shares::Shares;
+pub use source_prefix::source_prefix;
 pub use spare_files::SpareFiles;
 pub use weights::Weights;

@@ -7,10 +7,10 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use crate::household;
 use crate::shares::Shares;
+use crate::source_prefix;
 
-/// Places, each held by something of one [`household`].
+/// Places, each held by something of one [`source_prefix`].
 #[derive(Debug)]
 pub struct Places<T> {
     most: usize,
@@ -39,7 +39,7 @@ impl<T> Places<T> {
         } else {
             None
         };
-        let address = household(address);
+        let address = source_prefix(address);
         self.last += 1;
         self.shares.insert(address, self.last);
         self.held.insert(self.last, (address, who));

@@ -262,8 +262,8 @@ pub enum ToConnections {
         /// The client.
         cause: ConnId,
         /// Where it comes from, if that has an address, as
-        /// [`household`](super::household) gives it.
-        household: Option<IpAddr>,
+        /// [`source_prefix`](super::source_prefix) gives it.
+        source_prefix: Option<IpAddr>,
         /// The recipient.
         to: ConnId,
         /// The message.
@@ -355,7 +355,7 @@ pub enum ToConnections {
     },
     /// No client from this address is to be accepted for a time.
     Ban {
-        /// The address, as [`household`](super::household) gives it.
+        /// The address, as [`source_prefix`](super::source_prefix) gives it.
         address: IpAddr,
         /// Until when.
         until: Time,

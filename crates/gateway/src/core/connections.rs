@@ -28,7 +28,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
 
-use lagometer_limits::household;
+use lagometer_limits::source_prefix;
 use lagometer_protocol::Compressor;
 use lagometer_units::Time;
 
@@ -428,7 +428,7 @@ impl ConnectionManager {
     fn is_banned(&self, now: Time, address: Option<IpAddr>) -> bool {
         !self.banned.is_empty()
             && address
-                .and_then(|address| self.banned.get(&household(address)))
+                .and_then(|address| self.banned.get(&source_prefix(address)))
                 .is_some_and(|&until| now < until)
     }
 

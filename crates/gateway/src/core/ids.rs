@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use lagometer_limits::household;
+pub use lagometer_limits::source_prefix;
 
 /// A connection's number on the wire, 1 and up; servers and clients share one
 /// range.

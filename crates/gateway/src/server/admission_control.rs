@@ -32,7 +32,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lagometer_limits::{Shares, Weights, household};
+use lagometer_limits::{Shares, Weights, source_prefix};
 use lagometer_units::Time;
 use thiserror::Error;
 
@@ -268,7 +268,7 @@ impl AdmissionControl {
         if limits.banned.iter().any(|range| range.contains(address)) {
             return Err(Refusal::Banned);
         }
-        let address = (peer == Peer::Client).then(|| household(address));
+        let address = (peer == Peer::Client).then(|| source_prefix(address));
         let mut places = lock(&self.places);
         let pace = match address {
             Some(address) => Some(places.connects(limits, now, address)?),

@@ -283,7 +283,7 @@ fn join_forging(world: &mut World, address: IpAddr) -> Who {
 }
 
 #[test]
-fn who_may_be_elsewhere_leaves_no_work_to_the_household_it_names() {
+fn who_may_be_elsewhere_leaves_no_work_to_the_source_prefix_it_names() {
     let mut world = with_little_work();
     let home = IpAddr::from([10, 0, 0, 1]);
     let forging = join_forging(&mut world, home);

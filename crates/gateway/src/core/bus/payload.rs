@@ -94,7 +94,7 @@ mod tests {
         assert!(messages(&Bytes::new(), 1000).payload_bytes() >= 16_000);
         let forward = ToConnections::Forward {
             cause: ConnId(1),
-            household: None,
+            source_prefix: None,
             to: ConnId(2),
             message: body.clone(),
         };

@@ -16,7 +16,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use lagometer_limits::household;
+use lagometer_limits::source_prefix;
 use lagometer_units::Time;
 
 use crate::core::budget::Budget;
@@ -149,9 +149,9 @@ impl Tables {
     }
 
     /// Where a client comes from, if it is known to be there.
-    pub(super) fn household_of(&self, client: ConnId) -> Option<IpAddr> {
+    pub(super) fn source_prefix_of(&self, client: ConnId) -> Option<IpAddr> {
         let address = self.connections.any(client)?.proven_address();
-        address.map(household)
+        address.map(source_prefix)
     }
 
     /// Where a connection is, whether it was let in or not.

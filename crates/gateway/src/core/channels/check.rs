@@ -7,7 +7,7 @@ use lagometer_protocol::messages::channeldpb::ChannelType;
 
 use crate::core::check::{Admitted, BrokenInvariant, Members, hold};
 use crate::core::counters::ChannelCounters;
-use crate::core::ids::{ChannelId, ConnId, Peer, SideId, household};
+use crate::core::ids::{ChannelId, ConnId, Peer, SideId, source_prefix};
 
 use super::ChannelManager;
 use super::channel::{Channel, GLOBAL_TYPE};
@@ -146,7 +146,7 @@ impl ChannelManager {
                 );
             }
             if connection.admitted && !connection.leaving && connection.peer == Peer::Client {
-                let address = connection.address.map(household);
+                let address = connection.address.map(source_prefix);
                 *playing.entry(address).or_default() += 1;
             }
             let has_nothing =

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
 
-use lagometer_limits::household;
+use lagometer_limits::source_prefix;
 use lagometer_units::Time;
 use serde::{Deserialize, Serialize};
 
@@ -164,7 +164,7 @@ impl Logins {
         attempt.peer == Peer::Client && self.admission.bars(now, &attempt.player, attempt.address)
     }
 
-    /// The households' addresses that are barred, and until when.
+    /// The source prefixes' addresses that are barred, and until when.
     pub(super) fn barred_addresses(&self, now: Time) -> impl Iterator<Item = (IpAddr, Time)> {
         self.admission.barred_addresses(now)
     }
@@ -179,7 +179,7 @@ impl Logins {
         self.admission.went(address);
     }
 
-    /// Whether these are the clients that are let in, by their households' addresses.
+    /// Whether these are the clients that are let in, by their source prefixes' addresses.
     pub(super) fn are_playing(&self, clients: &BTreeMap<Option<IpAddr>, u32>) -> bool {
         self.admission.are_playing(clients)
     }
@@ -226,14 +226,14 @@ impl Logins {
     }
 
     /// A login from an address failed, or was never attempted in time. Returns the
-    /// household's address, and until when, if it is barred for that.
+    /// source prefix's address, and until when, if it is barred for that.
     pub(super) fn address_failed(
         &mut self,
         now: Time,
         address: IpAddr,
         bars: Bars,
     ) -> Option<(IpAddr, Time)> {
-        let address = household(address);
+        let address = source_prefix(address);
         let suspect = Suspect::Address(address);
         let until = (self.admission).failed(now, suspect, bars.most, bars.lasting)?;
         Some((address, until))

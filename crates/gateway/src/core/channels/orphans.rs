@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use lagometer_limits::{Shares, Weights, household};
+use lagometer_limits::{Shares, Weights, source_prefix};
 use serde::{Deserialize, Serialize};
 
 use crate::core::ids::ChannelId;
@@ -26,7 +26,7 @@ pub(super) enum Maker {
 impl Maker {
     pub(super) fn new(address: Option<IpAddr>, player: &str) -> Self {
         match address {
-            Some(address) => Self::Address(household(address)),
+            Some(address) => Self::Address(source_prefix(address)),
             None => Self::Player(player.into()),
         }
     }

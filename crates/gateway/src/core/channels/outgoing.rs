@@ -131,7 +131,7 @@ impl Tables {
         let message = match self.client_cause().filter(|_| peer == Peer::Server) {
             Some(cause) => ToConnections::Forward {
                 cause,
-                household: self.household_of(cause),
+                source_prefix: self.source_prefix_of(cause),
                 to,
                 message,
             },

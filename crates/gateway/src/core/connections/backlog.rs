@@ -13,7 +13,7 @@
 //! each client has waiting stays exact, which of it is written first within a
 //! stretch does not.
 //!
-//! Each client's part counts as its household's, too, and goes on counting as that
+//! Each client's part counts as its source prefix's, too, and goes on counting as that
 //! when the client has hung up: whoever comes again finds there what it left.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -35,7 +35,7 @@ const STRETCH: usize = 1024;
 pub(super) struct Client {
     pub(super) id: ConnId,
     /// Where it comes from, if that has an address.
-    pub(super) household: Option<IpAddr>,
+    pub(super) source_prefix: Option<IpAddr>,
 }
 
 /// What waits in one server's outbox, by who caused it.
@@ -46,8 +46,8 @@ pub(super) struct Backlog {
     /// The bytes of all runs.
     total: usize,
     shares: BTreeMap<ConnId, Share>,
-    /// The bytes of all shares of each household.
-    households: BTreeMap<IpAddr, usize>,
+    /// The bytes of all shares of each source prefix.
+    source_prefixes: BTreeMap<IpAddr, usize>,
 }
 
 /// One client's part.
@@ -55,7 +55,7 @@ pub(super) struct Backlog {
 struct Share {
     bytes: usize,
     /// Where the client came from when its first byte was queued.
-    household: Option<IpAddr>,
+    source_prefix: Option<IpAddr>,
     /// Its side was asked to pause it until then.
     paused_until: Option<Time>,
 }
@@ -72,14 +72,14 @@ impl Backlog {
             Some((of, run)) if *of == cause => *run += bytes,
             _ => self.runs.push_back((cause, bytes)),
         }
-        if let Some(Client { id, household }) = client {
+        if let Some(Client { id, source_prefix }) = client {
             let share = self.shares.entry(id).or_insert_with(|| Share {
-                household,
+                source_prefix,
                 ..Share::default()
             });
             share.bytes += bytes;
-            if let Some(household) = share.household {
-                *self.households.entry(household).or_default() += bytes;
+            if let Some(source_prefix) = share.source_prefix {
+                *self.source_prefixes.entry(source_prefix).or_default() += bytes;
             }
         }
         if self.runs.len() > RUNS.max(2 * (self.shares.len() + 1)) {
@@ -117,12 +117,12 @@ impl Backlog {
                 && let Some(share) = self.shares.get_mut(&cause)
             {
                 share.bytes -= written;
-                if let Some(household) = share.household
-                    && let Some(sum) = self.households.get_mut(&household)
+                if let Some(source_prefix) = share.source_prefix
+                    && let Some(sum) = self.source_prefixes.get_mut(&source_prefix)
                 {
                     *sum -= written;
                     if *sum == 0 {
-                        self.households.remove(&household);
+                        self.source_prefixes.remove(&source_prefix);
                     }
                 }
                 if share.bytes == 0 {
@@ -140,10 +140,13 @@ impl Backlog {
         self.shares.get(&client).map_or(0, |share| share.bytes)
     }
 
-    /// Bytes that wait because of all clients of a household, those that have
+    /// Bytes that wait because of all clients of a source prefix, those that have
     /// hung up since included.
-    pub(super) fn of_household(&self, household: IpAddr) -> usize {
-        self.households.get(&household).copied().unwrap_or(0)
+    pub(super) fn of_source_prefix(&self, source_prefix: IpAddr) -> usize {
+        self.source_prefixes
+            .get(&source_prefix)
+            .copied()
+            .unwrap_or(0)
     }
 
     /// Until when a client is paused for what it has here.
@@ -180,11 +183,11 @@ mod tests {
 
     use super::*;
 
-    /// Of one of two households.
+    /// Of one of two source prefixes.
     fn client(id: ConnId) -> Client {
         Client {
             id,
-            household: Some(IpAddr::from([10, 0, 0, (id.0 % 2) as u8])),
+            source_prefix: Some(IpAddr::from([10, 0, 0, (id.0 % 2) as u8])),
         }
     }
 
@@ -214,7 +217,7 @@ mod tests {
             }
             backlog.settle(0);
             assert!(backlog.shares.is_empty() && backlog.runs.is_empty());
-            assert!(backlog.households.is_empty());
+            assert!(backlog.source_prefixes.is_empty());
         }
     }
 
@@ -238,8 +241,8 @@ mod tests {
                 for rest in 0..2 {
                     let is_of = |id: &ConnId| id.0 % 2 == rest;
                     let left = bytes.iter().filter(|cause| cause.as_ref().is_some_and(is_of));
-                    let household = client(ConnId(rest)).household.unwrap();
-                    prop_assert_eq!(backlog.of_household(household), left.count());
+                    let source_prefix = client(ConnId(rest)).source_prefix.unwrap();
+                    prop_assert_eq!(backlog.of_source_prefix(source_prefix), left.count());
                 }
                 for client in (1..4).map(ConnId) {
                     let left = bytes.iter().filter(|&&cause| cause == Some(client)).count();

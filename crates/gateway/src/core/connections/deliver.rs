@@ -59,13 +59,13 @@ impl ConnectionManager {
             ToConnections::Send { to, message } => self.send(now, to, &message),
             ToConnections::Forward {
                 cause,
-                household,
+                source_prefix,
                 to,
                 message,
             } => {
                 let client = Client {
                     id: cause,
-                    household,
+                    source_prefix,
                 };
                 self.forward(now, client, to, &message);
             }

@@ -7,7 +7,7 @@
 //! So what clients cause is held against two marks before it is queued:
 //!
 //! - From [half](CLIENTS_SHARE_FROM) of what the server is closed at on, those who
-//!   have more than a little waiting, or whose household has much, get nothing
+//!   have more than a little waiting, or whose source prefix has much, get nothing
 //!   more to it.
 //! - Beyond [three quarters](CLIENTS_UP_TO) no client does. The last quarter is for
 //!   what servers and channels send to it.
@@ -35,9 +35,9 @@ const CLIENTS_SHARE_FROM: usize = 2;
 /// So many quarters clients may fill, all together.
 const CLIENTS_UP_TO: usize = 3;
 
-/// What all clients of one household may have waiting to be among those with
+/// What all clients of one source prefix may have waiting to be among those with
 /// little: sixteen players' worth.
-const LITTLE_OF_A_HOUSEHOLD_BYTES: usize = 16 * LITTLE_BYTES;
+const LITTLE_OF_A_SOURCE_PREFIX_BYTES: usize = 16 * LITTLE_BYTES;
 
 impl ConnectionManager {
     /// Whether a client may add so many bytes to what waits in a slot.
@@ -61,10 +61,10 @@ impl ConnectionManager {
         let Some(backlog) = &connection.backlog else {
             return true;
         };
-        let of_household = client
-            .household
-            .map_or(0, |household| backlog.of_household(household));
-        backlog.of(client.id) < LITTLE_BYTES && of_household < LITTLE_OF_A_HOUSEHOLD_BYTES
+        let of_source_prefix = client
+            .source_prefix
+            .map_or(0, |source_prefix| backlog.of_source_prefix(source_prefix));
+        backlog.of(client.id) < LITTLE_BYTES && of_source_prefix < LITTLE_OF_A_SOURCE_PREFIX_BYTES
     }
 
     /// Counts what a client has caused and a server does not get, and notifies the

@@ -207,9 +207,9 @@ fn to_connections() -> Vec<ToConnections> {
             until: Time::from_secs(70),
         },
     ];
-    all.extend(addresses().map(|household| ToConnections::Forward {
+    all.extend(addresses().map(|source_prefix| ToConnections::Forward {
         cause: ONE,
-        household,
+        source_prefix,
         to: TWO,
         message: message(),
     }));

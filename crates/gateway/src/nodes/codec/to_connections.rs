@@ -65,13 +65,13 @@ pub(in crate::nodes) fn encode_to_connections(now: Time, message: &ToConnections
         }
         ToConnections::Forward {
             cause,
-            household,
+            source_prefix,
             to,
             message,
         } => {
             out.put_u8(2);
             put_pair(&mut out, *cause, *to);
-            put_address(&mut out, *household);
+            put_address(&mut out, *source_prefix);
             out.put_bytes(message);
         }
         ToConnections::Pause {
@@ -164,7 +164,7 @@ pub(in crate::nodes) fn decode_to_connections(
             let (cause, to) = (id(&mut reader)?, id(&mut reader)?);
             ToConnections::Forward {
                 cause,
-                household: address(&mut reader)?,
+                source_prefix: address(&mut reader)?,
                 to,
                 message: reader.bytes()?,
             }

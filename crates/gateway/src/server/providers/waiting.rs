@@ -1,12 +1,12 @@
 //! Logins that wait until somebody can be asked about them.
 //!
-//! Households take turns, so that whoever sends thousands of logins from one
+//! Source prefixes take turns, so that whoever sends thousands of logins from one
 //! makes nobody wait but himself, and what waits is bounded: of all, and of one
-//! household. A [household] is one IPv4 address or one IPv6 /64, for the latter
+//! source prefix. A source prefix is one IPv4 address or one IPv6 /64, for the latter
 //! gives whoever has it 2^64 addresses, and would give him as many turns.
 //!
 //! Logins that came over KCP from peers who may not be where they say have one
-//! turn, and one household's room, between them: whoever forges addresses would
+//! turn, and one source prefix's room, between them: whoever forges addresses would
 //! have a turn for each. Within that turn the addresses take turns, so that a
 //! flood from one that is not forged does not hold up the others there either.
 
@@ -15,17 +15,17 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::ops::Bound;
 
-use crate::core::{AuthRequest, Ticket, household};
+use crate::core::{AuthRequest, Ticket, source_prefix};
 
-/// Logins that may wait. One more, and one of the household that has most fails:
-/// the one that has waited longest there, and where several households have as
+/// Logins that may wait. One more, and one of the source prefix that has most fails:
+/// the one that has waited longest there, and where several source prefixes have as
 /// many, the one that has waited longest of them all. What counts is never the
 /// number that an address happens to be.
 const AT_MOST: usize = 4096;
 
-/// Logins of one household that may wait, and of all that are unproven; more
+/// Logins of one source prefix that may wait, and of all that are unproven; more
 /// fail.
-const OF_HOUSEHOLD_AT_MOST: usize = 1024;
+const OF_SOURCE_PREFIX_AT_MOST: usize = 1024;
 
 /// Logins that wait.
 #[derive(Debug, Default)]
@@ -38,18 +38,18 @@ pub(in crate::server) struct Waiting {
     taken: u64,
 }
 
-/// Logins by household, those of one in the order they came. Servers and
-/// connections without an address are one household.
+/// Logins by source prefix, those of one in the order they came. Servers and
+/// connections without an address are one source prefix.
 #[derive(Debug, Default)]
 struct Queues {
-    by_household: BTreeMap<Household, VecDeque<Entry>>,
+    by_source_prefix: BTreeMap<SourcePrefix, VecDeque<Entry>>,
     len: usize,
     /// Whose turn was last in this round.
-    after: Option<Household>,
+    after: Option<SourcePrefix>,
 }
 
 /// Who takes turns with others.
-type Household = Option<IpAddr>;
+type SourcePrefix = Option<IpAddr>;
 
 #[derive(Debug)]
 struct Entry {
@@ -62,8 +62,8 @@ impl Waiting {
     /// Takes a login in. Returns one that finds no place: it, or another.
     pub(in crate::server) fn push(&mut self, request: AuthRequest) -> Option<Ticket> {
         let is_unproven = request.is_address_forgeable;
-        let of = request.address.map(household);
-        if !is_unproven && self.proven.of(of) >= OF_HOUSEHOLD_AT_MOST {
+        let of = request.address.map(source_prefix);
+        if !is_unproven && self.proven.of(of) >= OF_SOURCE_PREFIX_AT_MOST {
             return Some(request.ticket);
         }
         self.taken += 1;
@@ -76,7 +76,7 @@ impl Waiting {
         } else {
             self.proven.push(of, entry);
         }
-        if self.unproven.len > OF_HOUSEHOLD_AT_MOST {
+        if self.unproven.len > OF_SOURCE_PREFIX_AT_MOST {
             return self.unproven.drop_one();
         }
         if self.len() <= AT_MOST {
@@ -85,7 +85,7 @@ impl Waiting {
         self.drop_one()
     }
 
-    /// The next that is still `wanted`, of the next household.
+    /// The next that is still `wanted`, of the next source prefix.
     pub(in crate::server) fn pop(
         &mut self,
         wanted: impl Fn(Ticket) -> bool,
@@ -110,7 +110,7 @@ impl Waiting {
         self.proven.len + self.unproven.len
     }
 
-    /// One of the next household; at the end of each round one of the unproven.
+    /// One of the next source prefix; at the end of each round one of the unproven.
     fn next_in_turn(&mut self) -> Option<AuthRequest> {
         if let Some(request) = self.proven.next_of_round() {
             return Some(request);
@@ -123,7 +123,7 @@ impl Waiting {
         next.or_else(|| self.proven.next_of_round())
     }
 
-    /// Drops the oldest login of the household that has most, as which the
+    /// Drops the oldest login of the source prefix that has most, as which the
     /// unproven count together.
     fn drop_one(&mut self) -> Option<Ticket> {
         if (self.unproven.len, Reverse(self.unproven.oldest())) > self.proven.most() {
@@ -134,60 +134,65 @@ impl Waiting {
 }
 
 impl Queues {
-    /// How many logins of a household wait.
-    fn of(&self, household: Household) -> usize {
-        self.by_household.get(&household).map_or(0, VecDeque::len)
+    /// How many logins of a source prefix wait.
+    fn of(&self, source_prefix: SourcePrefix) -> usize {
+        self.by_source_prefix
+            .get(&source_prefix)
+            .map_or(0, VecDeque::len)
     }
 
-    fn push(&mut self, household: Household, entry: Entry) {
-        let own = self.by_household.entry(household).or_default();
+    fn push(&mut self, source_prefix: SourcePrefix, entry: Entry) {
+        let own = self.by_source_prefix.entry(source_prefix).or_default();
         own.push_back(entry);
         self.len += 1;
     }
 
-    /// The oldest of the next household that has had no turn in this round;
+    /// The oldest of the next source prefix that has had no turn in this round;
     /// none when all have.
     fn next_of_round(&mut self) -> Option<AuthRequest> {
         let after = self.after.map_or(Bound::Unbounded, Bound::Excluded);
-        let next = self.by_household.range((after, Bound::Unbounded)).next();
+        let next = self
+            .by_source_prefix
+            .range((after, Bound::Unbounded))
+            .next();
         let of = *next?.0;
         self.after = Some(of);
         self.take_oldest(of)
     }
 
     fn retain(&mut self, wanted: impl Fn(Ticket) -> bool) {
-        for queue in self.by_household.values_mut() {
+        for queue in self.by_source_prefix.values_mut() {
             queue.retain(|entry| wanted(entry.request.ticket));
         }
-        self.by_household.retain(|_, queue| !queue.is_empty());
-        self.len = self.by_household.values().map(VecDeque::len).sum();
+        self.by_source_prefix.retain(|_, queue| !queue.is_empty());
+        self.len = self.by_source_prefix.values().map(VecDeque::len).sum();
     }
 
-    /// How many the household has that has most, and its oldest: of several
+    /// How many the source prefix has that has most, and its oldest: of several
     /// with as many the one whose oldest is the oldest of all is greatest.
     fn most(&self) -> (usize, Reverse<u64>) {
-        let all = self.by_household.values().map(share);
+        let all = self.by_source_prefix.values().map(share);
         all.max().unwrap_or((0, Reverse(u64::MAX)))
     }
 
     /// The number of the oldest of all.
     fn oldest(&self) -> u64 {
-        let all = self.by_household.values().map(|queue| share(queue).1.0);
+        let all = self.by_source_prefix.values().map(|queue| share(queue).1.0);
         all.min().unwrap_or(u64::MAX)
     }
 
-    /// Drops the oldest login of the household that has most.
+    /// Drops the oldest login of the source prefix that has most.
     fn drop_one(&mut self) -> Option<Ticket> {
-        let all = self.by_household.iter();
+        let all = self.by_source_prefix.iter();
         let (&of, _) = all.max_by_key(|(_, queue)| share(queue))?;
         self.take_oldest(of).map(|request| request.ticket)
     }
 
-    fn take_oldest(&mut self, of: Household) -> Option<AuthRequest> {
-        let queue = self.by_household.get_mut(&of)?;
+    fn take_oldest(&mut self, of: SourcePrefix) -> Option<AuthRequest> {
+        let queue = self.by_source_prefix.get_mut(&of)?;
         let oldest = queue.pop_front();
         if queue.is_empty() {
-            self.by_household.remove(&of);
+            self.by_source_prefix.remove(&of);
         }
         self.len -= usize::from(oldest.is_some());
         oldest.map(|entry| entry.request)
@@ -219,7 +224,7 @@ mod tests {
         let refused = requests[..2_000]
             .iter()
             .filter_map(|request| waiting.push(from(1, request)));
-        assert_eq!(refused.count(), 2_000 - OF_HOUSEHOLD_AT_MOST);
+        assert_eq!(refused.count(), 2_000 - OF_SOURCE_PREFIX_AT_MOST);
         assert_eq!(waiting.push(from(2, &requests[2_000])), None);
         assert_eq!(waiting.push(from(3, &requests[2_001])), None);
         let order: Vec<Ticket> = (0..3)
@@ -273,7 +278,7 @@ mod tests {
             let address = format!("2001:db8::{n:x}");
             refused += usize::from(waiting.push(at(n, &address)).is_some());
         }
-        assert_eq!(refused, 1_098 - OF_HOUSEHOLD_AT_MOST);
+        assert_eq!(refused, 1_098 - OF_SOURCE_PREFIX_AT_MOST);
         assert_eq!(waiting.push(at(1_098, "2001:db8:0:1::1")), None);
         let order = [(); 2].map(|()| waiting.pop(|_| true).unwrap().ticket);
         assert_eq!(order, [requests[0].ticket, requests[1_098].ticket]);
@@ -282,7 +287,7 @@ mod tests {
     #[test]
     fn where_all_have_as_many_the_longest_waiting_makes_room_whatever_its_address() {
         let requests = requests(AT_MOST + 2);
-        let household = |n: usize| AuthRequest {
+        let source_prefix = |n: usize| AuthRequest {
             // The newcomers' addresses are the greatest.
             address: Some(match n {
                 0 => IpAddr::from([172, 0, 0, 1]),
@@ -293,10 +298,10 @@ mod tests {
         };
         let mut waiting = Waiting::default();
         for n in 0..AT_MOST {
-            assert_eq!(waiting.push(household(n)), None);
+            assert_eq!(waiting.push(source_prefix(n)), None);
         }
         for (n, oldest) in requests[..2].iter().enumerate() {
-            let dropped = waiting.push(household(AT_MOST + n));
+            let dropped = waiting.push(source_prefix(AT_MOST + n));
             assert_eq!(dropped, Some(oldest.ticket));
         }
     }
@@ -324,12 +329,12 @@ mod tests {
         let order: Vec<bool> = (0..8)
             .map(|_| waiting.pop(|_| true).unwrap().is_address_forgeable)
             .collect();
-        // Two households and the forgers in turn; then the forgers are alone.
+        // Two source prefixes and the forgers in turn; then the forgers are alone.
         assert_eq!(order, [false, false, true, false, false, true, true, true]);
     }
 
     #[test]
-    fn forged_addresses_have_the_room_of_one_household_between_them() {
+    fn forged_addresses_have_the_room_of_one_source_prefix_between_them() {
         let requests = requests(AT_MOST);
         let mut waiting = Waiting::default();
         let mut failed = 0;
@@ -337,8 +342,8 @@ mod tests {
             let forged = IpAddr::from([10, 1, (n >> 8) as u8, n as u8]);
             failed += usize::from(waiting.push(unproven(forged, request)).is_some());
         }
-        assert_eq!(failed, 2_000 - OF_HOUSEHOLD_AT_MOST);
-        for request in &requests[2_000..2_000 + OF_HOUSEHOLD_AT_MOST] {
+        assert_eq!(failed, 2_000 - OF_SOURCE_PREFIX_AT_MOST);
+        for request in &requests[2_000..2_000 + OF_SOURCE_PREFIX_AT_MOST] {
             assert_eq!(waiting.push(from(1, request)), None);
         }
     }

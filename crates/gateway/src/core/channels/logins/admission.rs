@@ -2,7 +2,7 @@
 //!
 //! A failure says little about who is behind it. A wrong token for a name may
 //! be somebody else's guess, so it bars the name at that address and nowhere
-//! else: nobody locks another out. A household, a school or a mobile network
+//! else: nobody locks another out. A source prefix, a school or a mobile network
 //! shares one address, so an address may fail more often the more clients play
 //! from it, and whoever is let in stays. Nothing here concerns game servers.
 //!
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
 
-use lagometer_limits::household;
+use lagometer_limits::source_prefix;
 use lagometer_units::Time;
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,7 @@ pub(in crate::core::channels) struct Admission {
     playing: BTreeMap<IpAddr, u32>,
 }
 
-/// Whose failures they are. Addresses are those of households.
+/// Whose failures they are. Addresses are those of source prefixes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(in crate::core::channels) enum Suspect {
     /// Everyone who comes from there and is not let in yet.
@@ -40,7 +40,7 @@ pub(in crate::core::channels) enum Suspect {
 
 impl Suspect {
     pub(in crate::core::channels) fn player(name: &str, address: Option<IpAddr>) -> Self {
-        Self::Player(name.into(), address.map(household))
+        Self::Player(name.into(), address.map(source_prefix))
     }
 }
 
@@ -63,7 +63,7 @@ impl Admission {
         };
         !self.barred.by_key.is_empty()
             && (holds(&Suspect::player(player, address))
-                || address.is_some_and(|it| holds(&Suspect::Address(household(it)))))
+                || address.is_some_and(|it| holds(&Suspect::Address(source_prefix(it)))))
     }
 
     /// Counts a failed login. Returns until when the suspect is barred, if this
@@ -103,7 +103,7 @@ impl Admission {
         until
     }
 
-    /// The households' addresses that are barred, and until when.
+    /// The source prefixes' addresses that are barred, and until when.
     pub(in crate::core::channels) fn barred_addresses(
         &self,
         now: Time,
@@ -118,7 +118,7 @@ impl Admission {
     /// A client was let in.
     pub(in crate::core::channels) fn came(&mut self, address: Option<IpAddr>) {
         if let Some(address) = address {
-            *self.playing.entry(household(address)).or_default() += 1;
+            *self.playing.entry(source_prefix(address)).or_default() += 1;
         }
     }
 
@@ -133,7 +133,7 @@ impl Admission {
 
     /// … and is gone.
     pub(in crate::core::channels) fn went(&mut self, address: Option<IpAddr>) {
-        if let Some(address) = address.map(household)
+        if let Some(address) = address.map(source_prefix)
             && let Some(playing) = self.playing.get_mut(&address)
         {
             *playing -= 1;

@@ -11,15 +11,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use lagometer_limits::household;
+use lagometer_limits::source_prefix;
 
 use crate::core::ConnKey;
 
-/// Unproven conversations by age, and of each household.
+/// Unproven conversations by age, and of each source prefix.
 #[derive(Debug, Default)]
 pub(in crate::server) struct Unproven {
     by_age: BTreeMap<u64, Conversation>,
-    by_household: BTreeMap<IpAddr, BTreeSet<u64>>,
+    by_source_prefix: BTreeMap<IpAddr, BTreeSet<u64>>,
     next: u64,
     held_bytes: usize,
 }
@@ -31,7 +31,7 @@ pub(in crate::server) struct UnprovenId(u64);
 #[derive(Clone, Copy, Debug)]
 struct Conversation {
     key: ConnKey,
-    household: IpAddr,
+    source_prefix: IpAddr,
     held_bytes: usize,
 }
 
@@ -44,7 +44,7 @@ impl Unproven {
         at_most: u32,
         of_an_address: u32,
     ) -> Option<ConnKey> {
-        let own = self.by_household.get(&household(address));
+        let own = self.by_source_prefix.get(&source_prefix(address));
         let oldest_own = own.and_then(|ids| {
             let has_its_share = ids.len() >= of_an_address as usize;
             ids.first().filter(|_| has_its_share)
@@ -63,15 +63,18 @@ impl Unproven {
 
     /// Takes one in.
     pub(in crate::server) fn insert(&mut self, key: ConnKey, address: IpAddr) -> UnprovenId {
-        let (id, household) = (self.next, household(address));
+        let (id, source_prefix) = (self.next, source_prefix(address));
         self.next += 1;
         let conversation = Conversation {
             key,
-            household,
+            source_prefix,
             held_bytes: 0,
         };
         self.by_age.insert(id, conversation);
-        self.by_household.entry(household).or_default().insert(id);
+        self.by_source_prefix
+            .entry(source_prefix)
+            .or_default()
+            .insert(id);
         UnprovenId(id)
     }
 
@@ -94,10 +97,10 @@ impl Unproven {
             return;
         };
         self.held_bytes -= conversation.held_bytes;
-        if let Some(ids) = self.by_household.get_mut(&conversation.household) {
+        if let Some(ids) = self.by_source_prefix.get_mut(&conversation.source_prefix) {
             ids.remove(&id.0);
             if ids.is_empty() {
-                self.by_household.remove(&conversation.household);
+                self.by_source_prefix.remove(&conversation.source_prefix);
             }
         }
     }
