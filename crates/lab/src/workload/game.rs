@@ -49,8 +49,12 @@ mod server;
 
 use std::time::Duration;
 
-use lagometer_units::{Size, Span};
+use lagometer_units::{Size, Span, Time};
 use serde::{Deserialize, Serialize};
+
+use super::lane_workload::LaneWorkload;
+use super::{ClientApplication, ServerApplication};
+use crate::plan::Plan;
 
 pub use client::GameClient;
 pub(super) use message::{Codec, HEADER_BYTES, Header, Kind};
@@ -164,13 +168,8 @@ impl Snapshots {
     pub const LARGEST: Size = Size(1150);
 }
 
-impl GameTraffic {
-    /// Checks the values against each other.
-    ///
-    /// # Errors
-    ///
-    /// The key that is wrong, and what is expected of it.
-    pub fn check(&self) -> Result<(), (&'static str, String)> {
+impl LaneWorkload for GameTraffic {
+    fn check(&self) -> Result<(), (&'static str, String)> {
         let (inputs, snapshots) = (&self.inputs, &self.snapshots);
         let bytes = |size: Size| size.bytes() as f64;
         within(
@@ -241,6 +240,42 @@ impl GameTraffic {
         Ok(())
     }
 
+    fn tick(&self) -> Option<Span> {
+        self.tick
+    }
+
+    fn set_tick(&mut self, tick: Span) {
+        self.tick = Some(tick);
+    }
+
+    fn interval(&self) -> Duration {
+        self.input_interval()
+    }
+
+    fn remembered(&self, duration: Duration, grace: Duration) -> u64 {
+        let messages = self.messages_a_second() * (duration + grace).as_secs_f64();
+        messages as u64
+    }
+
+    /// Of inputs that are not repeated and snapshots one apart.
+    fn payload_bits_per_second(&self) -> [f64; 2] {
+        let bytes = |rate: u32, size: Size| f64::from(rate) * size.bytes() as f64;
+        [
+            bytes(self.inputs.rate, self.inputs.size) * 8.0,
+            bytes(self.snapshots.rate, self.snapshots.delta) * 8.0,
+        ]
+    }
+
+    fn client(&self, plan: &Plan, start: Time) -> Box<dyn ClientApplication> {
+        Box::new(GameClient::new(Schedule::new(self, plan), start))
+    }
+
+    fn server(&self, plan: &Plan) -> Box<dyn ServerApplication> {
+        Box::new(GameServer::new(Schedule::new(self, plan)))
+    }
+}
+
+impl GameTraffic {
     /// How many messages there are a second, both ways.
     #[must_use]
     pub fn messages_a_second(&self) -> f64 {
@@ -249,16 +284,6 @@ impl GameTraffic {
             .voice
             .map_or(0.0, |voice| 2.0 / voice.every.duration().as_secs_f64());
         f64::from(self.inputs.rate) + f64::from(self.snapshots.rate) + events + voice
-    }
-
-    /// Bits a second up and down, of inputs that are not repeated and snapshots one apart.
-    #[must_use]
-    pub fn bits_per_second(&self) -> [f64; 2] {
-        let bytes = |rate: u32, size: Size| f64::from(rate) * size.bytes() as f64;
-        [
-            bytes(self.inputs.rate, self.inputs.size) * 8.0,
-            bytes(self.snapshots.rate, self.snapshots.delta) * 8.0,
-        ]
     }
 
     /// From one input to the next.

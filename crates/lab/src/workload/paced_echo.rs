@@ -5,6 +5,10 @@ use std::time::Duration;
 use lagometer_units::{Size, Span, Time};
 use serde::{Deserialize, Serialize};
 
+use super::lane_workload::LaneWorkload;
+use super::{ClientApplication, EchoClient, EchoServer, Payload, ServerApplication, Workload};
+use crate::plan::Plan;
+
 /// A message of one size at a fixed pace, echoed: the traffic of a game in
 /// which both sides speak all the time.
 ///
@@ -23,6 +27,54 @@ pub struct PacedEcho {
     pub tick: Option<Span>,
 }
 
+impl LaneWorkload for PacedEcho {
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        Self::check_size(self.size)?;
+        if self.interval < Self::FASTEST {
+            return Err((
+                "interval",
+                format!("messages are at least {} apart", Self::FASTEST),
+            ));
+        }
+        Ok(())
+    }
+
+    fn tick(&self) -> Option<Span> {
+        self.tick
+    }
+
+    fn set_tick(&mut self, tick: Span) {
+        self.tick = Some(tick);
+    }
+
+    fn interval(&self) -> Duration {
+        self.interval.duration()
+    }
+
+    fn remembered(&self, duration: Duration, _grace: Duration) -> u64 {
+        u64::from(self.messages_within(duration))
+    }
+
+    fn payload_bits_per_second(&self) -> [f64; 2] {
+        let seconds = self.interval.duration().as_secs_f64();
+        [self.size.bytes() as f64 * 8.0 / seconds.max(1e-9); 2]
+    }
+
+    fn of_size(&self, size: Size) -> Option<Workload> {
+        Some(Workload::PacedEcho(Self { size, ..*self }))
+    }
+
+    fn client(&self, plan: &Plan, start: Time) -> Box<dyn ClientApplication> {
+        let payload = Payload::new(plan.seed, self.size.bytes() as usize);
+        Box::new(EchoClient::new(*self, payload, start, plan.messages()))
+    }
+
+    fn server(&self, plan: &Plan) -> Box<dyn ServerApplication> {
+        let payload = Payload::new(plan.seed, self.size.bytes() as usize);
+        Box::new(EchoServer::new(payload, plan.messages()))
+    }
+}
+
 impl PacedEcho {
     /// The smallest message that can carry its number and its check.
     pub const SMALLEST: Size = Size(8);
@@ -35,22 +87,6 @@ impl PacedEcho {
     #[must_use]
     pub fn intended(&self, start: Time, index: u32) -> Time {
         start + self.interval.duration().saturating_mul(index)
-    }
-
-    /// Checks the values.
-    ///
-    /// # Errors
-    ///
-    /// The key that is wrong, and what is expected of it.
-    pub fn check(&self) -> Result<(), (&'static str, String)> {
-        Self::check_size(self.size)?;
-        if self.interval < Self::FASTEST {
-            return Err((
-                "interval",
-                format!("messages are at least {} apart", Self::FASTEST),
-            ));
-        }
-        Ok(())
     }
 
     /// Whether a message can have so many bytes.

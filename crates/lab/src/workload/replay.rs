@@ -18,10 +18,12 @@ use std::time::Duration;
 
 use lagometer_link::Direction;
 use lagometer_transport::Delivery;
-use lagometer_units::Span;
+use lagometer_units::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-use super::scheduled::{Script, Way};
+use super::lane_workload::LaneWorkload;
+use super::scheduled::{ScheduledClient, ScheduledServer, Script, Way};
+use super::{ClientApplication, ServerApplication};
 use crate::plan::Plan;
 use crate::traffic::{AddressPattern, BadTraffic, Choice, Traffic};
 
@@ -94,13 +96,23 @@ pub(super) const fn useful() -> Span {
     Span::from_millis(100)
 }
 
-impl Replay {
-    /// Reads what is in the file.
-    ///
-    /// # Errors
-    ///
-    /// [`BadTraffic`].
-    pub fn load(&mut self, bytes: &[u8]) -> Result<(), BadTraffic> {
+impl LaneWorkload for Replay {
+    fn check(&self) -> Result<(), (&'static str, String)> {
+        if self.file.is_empty() {
+            return Err(("file", "name a capture (pcapng, pcap) or a log".into()));
+        }
+        check_within(self.within)
+    }
+
+    fn file(&self) -> Option<&str> {
+        Some(&self.file)
+    }
+
+    fn traffic(&self) -> Option<&Traffic> {
+        Some(&self.traffic)
+    }
+
+    fn load(&mut self, bytes: &[u8]) -> Result<(), BadTraffic> {
         let choice = Choice {
             client: self.client,
             server: self.server,
@@ -109,10 +121,8 @@ impl Replay {
         Ok(())
     }
 
-    /// How long there is something to play, where that has an end: from a second on a whole
-    /// number of microseconds, which is how bundles and sweeps write it.
-    #[must_use]
-    pub fn ends_after(&self) -> Option<Duration> {
+    /// From a second on a whole number of microseconds, which is how bundles and sweeps write it.
+    fn ends_after(&self) -> Option<Duration> {
         let length = self.traffic.length();
         let below = u64::from(length.subsec_nanos() % 1000);
         let unwritten = if length < Duration::from_secs(1) {
@@ -124,6 +134,43 @@ impl Replay {
         (self.at_end == AtEnd::Stop).then_some(end)
     }
 
+    fn of_use_within(&self) -> Option<Duration> {
+        Some(self.within.duration())
+    }
+
+    fn tick(&self) -> Option<Span> {
+        self.tick
+    }
+
+    fn set_tick(&mut self, tick: Span) {
+        self.tick = Some(tick);
+    }
+
+    /// On average, of both sides together.
+    fn interval(&self) -> Duration {
+        let messages = u32::try_from(self.traffic.messages()).unwrap_or(u32::MAX);
+        self.traffic.length() / messages.max(1)
+    }
+
+    fn remembered(&self, duration: Duration, _grace: Duration) -> u64 {
+        let span = self.ends_after().map_or(duration, |end| duration.min(end));
+        self.traffic.messages_within(span)
+    }
+
+    fn payload_bits_per_second(&self) -> [f64; 2] {
+        Direction::BOTH.map(|direction| self.traffic.bits_per_second(direction))
+    }
+
+    fn client(&self, plan: &Plan, start: Time) -> Box<dyn ClientApplication> {
+        Box::new(ScheduledClient::new(self.script(plan), start))
+    }
+
+    fn server(&self, plan: &Plan) -> Box<dyn ServerApplication> {
+        Box::new(ScheduledServer::new(self.script(plan)))
+    }
+}
+
+impl Replay {
     /// What is played of it within `span`, with a log of that.
     #[must_use]
     pub fn within(&self, span: Duration) -> (Self, String) {
@@ -136,38 +183,6 @@ impl Replay {
             ..self.clone()
         };
         (cut, self.traffic.log_before(span))
-    }
-
-    /// Checks the values against each other.
-    ///
-    /// # Errors
-    ///
-    /// The key that is wrong, and what is expected of it.
-    pub fn check(&self) -> Result<(), (&'static str, String)> {
-        if self.file.is_empty() {
-            return Err(("file", "name a capture (pcapng, pcap) or a log".into()));
-        }
-        check_within(self.within)
-    }
-
-    /// From one message to the next on average, of both sides together.
-    #[must_use]
-    pub fn interval(&self) -> Duration {
-        let messages = u32::try_from(self.traffic.messages()).unwrap_or(u32::MAX);
-        self.traffic.length() / messages.max(1)
-    }
-
-    /// How many messages there are within `span`, both ways.
-    #[must_use]
-    pub fn messages_within(&self, span: Duration) -> u64 {
-        let span = self.ends_after().map_or(span, |end| span.min(end));
-        self.traffic.messages_within(span)
-    }
-
-    /// Bits a second up and down.
-    #[must_use]
-    pub fn bits_per_second(&self) -> [f64; 2] {
-        Direction::BOTH.map(|direction| self.traffic.bits_per_second(direction))
     }
 
     pub(super) fn script(&self, plan: &Plan) -> Script {

@@ -28,15 +28,18 @@ mod tests;
 
 use std::time::Duration;
 
-use lagometer_units::{Size, Span};
+use lagometer_units::{Size, Span, Time};
 use serde::{Deserialize, Serialize};
 
 pub use client::RequestClient;
 pub use server::RequestServer;
 
 use super::game::HEADER_BYTES;
+use super::lane_workload::LaneWorkload;
 use super::replay::{Promise, check_within, useful};
+use super::{ClientApplication, ServerApplication};
 use crate::draw::Draw;
+use crate::plan::Plan;
 
 /// What sizes of answers are drawn from.
 const SIZES: u64 = 0x7271_0001;
@@ -95,16 +98,8 @@ const fn reliable() -> Promise {
     Promise::Reliable
 }
 
-impl RequestResponse {
-    /// The largest request or answer.
-    pub const LARGEST: Size = Size(1 << 20);
-
-    /// Checks the values against each other.
-    ///
-    /// # Errors
-    ///
-    /// The key that is wrong, and what is expected of it.
-    pub fn check(&self) -> Result<(), (&'static str, String)> {
+impl LaneWorkload for RequestResponse {
+    fn check(&self) -> Result<(), (&'static str, String)> {
         let sizes = Size(HEADER_BYTES as u64)..=Self::LARGEST;
         for (key, size) in [("request", self.request), ("response", self.response)] {
             if !sizes.contains(&size) {
@@ -157,35 +152,57 @@ impl RequestResponse {
         check_within(self.within)
     }
 
-    /// From one request to the next; with a pause, the least that it can be.
-    #[must_use]
-    pub fn interval(&self) -> Duration {
+    fn of_use_within(&self) -> Option<Duration> {
+        Some(self.within.duration())
+    }
+
+    fn tick(&self) -> Option<Span> {
+        self.tick
+    }
+
+    fn set_tick(&mut self, tick: Span) {
+        self.tick = Some(tick);
+    }
+
+    /// With a pause, the least that it can be.
+    fn interval(&self) -> Duration {
         match self.rate {
             Some(rate) => Duration::from_secs_f64(1.0 / rate.max(0.01)),
             None => self.closed_interval(),
         }
     }
 
+    /// Requests, at most.
+    fn remembered(&self, duration: Duration, _grace: Duration) -> u64 {
+        let interval = self.interval().as_nanos().max(1);
+        let requests = u64::try_from(duration.as_nanos().div_ceil(interval)).unwrap_or(u64::MAX);
+        requests.saturating_add(u64::from(self.outstanding))
+    }
+
+    /// At most.
+    fn payload_bits_per_second(&self) -> [f64; 2] {
+        let seconds = self.interval().as_secs_f64().max(1e-9);
+        [self.request, self.response].map(|size| size.bytes() as f64 * 8.0 / seconds)
+    }
+
+    fn client(&self, plan: &Plan, start: Time) -> Box<dyn ClientApplication> {
+        Box::new(RequestClient::new(*self, plan, start))
+    }
+
+    fn server(&self, plan: &Plan) -> Box<dyn ServerApplication> {
+        Box::new(RequestServer::new(*self, plan))
+    }
+}
+
+impl RequestResponse {
+    /// The largest request or answer.
+    pub const LARGEST: Size = Size(1 << 20);
+
     fn closed_interval(&self) -> Duration {
         let pause = self.pause.unwrap_or_default().duration();
         // A place is free again by the answer or by the timeout, whichever is first.
         let under_way = self.think.min(self.timeout).duration();
         (pause + under_way) / self.outstanding.max(1)
-    }
-
-    /// How many requests there are within `span` at most.
-    #[must_use]
-    pub fn messages_within(&self, span: Duration) -> u64 {
-        let interval = self.interval().as_nanos().max(1);
-        let requests = u64::try_from(span.as_nanos().div_ceil(interval)).unwrap_or(u64::MAX);
-        requests.saturating_add(u64::from(self.outstanding))
-    }
-
-    /// Bits a second up and down, at most.
-    #[must_use]
-    pub fn bits_per_second(&self) -> [f64; 2] {
-        let seconds = self.interval().as_secs_f64().max(1e-9);
-        [self.request, self.response].map(|size| size.bytes() as f64 * 8.0 / seconds)
     }
 
     /// Bytes of the answer to request `number`.

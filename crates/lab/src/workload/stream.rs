@@ -14,12 +14,13 @@
 
 use std::time::Duration;
 
-use lagometer_units::{Rate, Size, Span};
+use lagometer_units::{Rate, Size, Span, Time};
 use serde::{Deserialize, Serialize};
 
-use super::PacedEcho;
+use super::lane_workload::LaneWorkload;
 use super::replay::{Promise, check_within, useful};
-use super::scheduled::{Script, Way};
+use super::scheduled::{ScheduledClient, ScheduledServer, Script, Way};
+use super::{ClientApplication, PacedEcho, ServerApplication};
 use crate::plan::Plan;
 
 /// A stream, as an experiment says it.
@@ -108,13 +109,8 @@ impl Steady {
     }
 }
 
-impl StreamTraffic {
-    /// Checks the values against each other.
-    ///
-    /// # Errors
-    ///
-    /// The key that is wrong, and what is expected of it.
-    pub fn check(&self) -> Result<(), (&'static str, String)> {
+impl LaneWorkload for StreamTraffic {
+    fn check(&self) -> Result<(), (&'static str, String)> {
         PacedEcho::check_size(self.size)?;
         check_within(self.within)?;
         if Span(self.interval()) < PacedEcho::FASTEST {
@@ -142,26 +138,44 @@ impl StreamTraffic {
         }
     }
 
-    /// From one message of a direction to the next.
-    #[must_use]
-    pub fn interval(&self) -> Duration {
+    fn of_use_within(&self) -> Option<Duration> {
+        Some(self.within.duration())
+    }
+
+    fn tick(&self) -> Option<Span> {
+        self.tick
+    }
+
+    fn set_tick(&mut self, tick: Span) {
+        self.tick = Some(tick);
+    }
+
+    /// Of one direction.
+    fn interval(&self) -> Duration {
         self.rate.time_for(self.size.bytes())
     }
 
-    /// How many messages there are within `span`, of both directions.
-    #[must_use]
-    pub fn messages_within(&self, span: Duration) -> u64 {
+    fn remembered(&self, duration: Duration, _grace: Duration) -> u64 {
         let ways = [Ways::Up, Ways::Down].map(|way| u64::from(self.goes(way)));
-        self.steady().within(span) * ways.iter().sum::<u64>()
+        self.steady().within(duration) * ways.iter().sum::<u64>()
     }
 
-    /// Bits a second up and down, while it is on.
-    #[must_use]
-    pub fn bits_per_second(&self) -> [f64; 2] {
+    /// While it is on.
+    fn payload_bits_per_second(&self) -> [f64; 2] {
         let rate = self.rate.bits_per_second() as f64;
         [Ways::Up, Ways::Down].map(|way| if self.goes(way) { rate } else { 0.0 })
     }
 
+    fn client(&self, plan: &Plan, start: Time) -> Box<dyn ClientApplication> {
+        Box::new(ScheduledClient::new(self.script(plan), start))
+    }
+
+    fn server(&self, plan: &Plan) -> Box<dyn ServerApplication> {
+        Box::new(ScheduledServer::new(self.script(plan)))
+    }
+}
+
+impl StreamTraffic {
     fn goes(&self, way: Ways) -> bool {
         self.direction == way || self.direction == Ways::Both
     }
@@ -209,9 +223,9 @@ mod tests {
         let due = |number| stream.steady().due(number);
         assert_eq!(due(0), (Duration::ZERO, 100));
         assert_eq!(due(6_000), (Duration::from_mins(1), 100));
-        let within = |millis| stream.messages_within(Duration::from_millis(millis));
+        let within = |millis| stream.remembered(Duration::from_millis(millis), Duration::ZERO);
         assert_eq!([0, 10, 11, 1_000].map(within), [0, 1, 2, 100]);
-        let [up, down] = stream.bits_per_second();
+        let [up, down] = stream.payload_bits_per_second();
         assert!(up == 0.0 && (down - 80e3).abs() < 1e-6, "{up} and {down}");
     }
 
@@ -225,7 +239,7 @@ mod tests {
             .map(|number| stream.steady().due(number).0.as_millis())
             .collect();
         assert_eq!(millis, [0, 10, 20, 100, 110, 120, 200]);
-        let within = |millis| stream.messages_within(Duration::from_millis(millis));
+        let within = |millis| stream.remembered(Duration::from_millis(millis), Duration::ZERO);
         assert_eq!([10, 90, 100, 101, 300].map(within), [2, 6, 6, 8, 18]);
     }
 
@@ -238,7 +252,10 @@ mod tests {
             .map(|number| stream.steady().due(number).0.as_millis())
             .collect();
         assert_eq!(millis, [0, 10, 20, 30]);
-        assert_eq!(stream.messages_within(Duration::from_secs(1)), 100);
+        assert_eq!(
+            stream.remembered(Duration::from_secs(1), Duration::ZERO),
+            100
+        );
     }
 
     #[test]

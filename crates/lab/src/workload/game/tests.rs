@@ -2,11 +2,9 @@
 //! found.
 
 use lagometer_transport::{Delivery, Offer};
-use lagometer_units::{Size, Span, Time};
 
 use super::message::HEADER_BYTES;
 use super::*;
-use crate::plan::Plan;
 use crate::workload::made_up_path::{End, Way};
 use crate::workload::{Workload, act};
 

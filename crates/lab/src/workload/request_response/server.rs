@@ -1,6 +1,7 @@
 //! The server's end: answers each request after a while.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use lagometer_transport::Messenger;
 use lagometer_units::Time;
@@ -9,7 +10,7 @@ use super::RequestResponse;
 use super::pieces::{Incoming, Outgoing};
 use crate::plan::Plan;
 use crate::workload::game::{Codec, Kind};
-use crate::workload::{Misdeliveries, RemoteArrival, ServerApplication};
+use crate::workload::{LaneWorkload, Misdeliveries, RemoteArrival, ServerApplication};
 
 /// A server that answers.
 #[derive(Debug)]
@@ -32,7 +33,7 @@ impl RequestServer {
         let codec = Codec::new(plan.seed);
         Self {
             seed: plan.seed,
-            most: terms.messages_within(plan.duration),
+            most: terms.remembered(plan.duration, Duration::ZERO),
             incoming: Incoming::new(codec, Kind::Inputs),
             arrivals: Vec::new(),
             thinking: VecDeque::new(),

@@ -3,10 +3,8 @@
 
 use lagometer_results::MessageRecord;
 use lagometer_transport::{Delivery, Offer};
-use lagometer_units::Time;
 
 use super::*;
-use crate::plan::Plan;
 use crate::workload::made_up_path::{End, Way};
 use crate::workload::{Findings, Workload, act};
 

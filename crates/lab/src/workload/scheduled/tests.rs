@@ -9,7 +9,7 @@ use lagometer_units::Span;
 use super::*;
 use crate::workload::made_up_path::{End, Way};
 use crate::workload::replay::{AtEnd, Promise};
-use crate::workload::{Findings, Replay, Workload, act};
+use crate::workload::{Findings, LaneWorkload as _, Replay, Workload, act};
 
 /// Every 100 ms a message up and, 30 ms later, one down, for half a second.
 fn replay(at_end: AtEnd) -> Replay {
