@@ -1,4 +1,4 @@
-//! The command line.
+//! The command line of `gateway-bench`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -48,7 +48,8 @@ enum Command {
         step: usize,
     },
     /// Bytes delivered for each second of processor time, beside a loop that
-    /// only writes the same bytes to the same sockets.
+    /// only writes the same bytes to the same sockets, and one that also reads what
+    /// the gateway reads and passes on to the server what players send it.
     Bytes {
         #[command(flatten)]
         setup: Setup,
@@ -132,7 +133,7 @@ pub(crate) struct Play {
     #[arg(long, default_value_t = 1)]
     rooms: usize,
     /// Milliseconds between two windows.
-    #[arg(long, default_value_t = 20)]
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(10..))]
     fan_out_ms: u32,
     /// Players who check every state they get; of the others only bytes are counted,
     /// which costs the generator much less. All check unless said otherwise.
@@ -157,7 +158,7 @@ impl Play {
             mode: self.mode,
             rooms: self.rooms.clamp(1, players.max(1)),
             rate_hz: self.rate,
-            fan_out_ms: self.fan_out_ms.max(1),
+            fan_out_ms: self.fan_out_ms,
             checked: self.checked.unwrap_or(players).clamp(1, players.max(1)),
             warm_up: self.warm_up.duration(),
             measured: self.measured.duration(),

@@ -42,6 +42,10 @@ pub(crate) enum What {
         gateway_bytes_per_cpu_s: f64,
         /// What a loop that only writes delivered.
         raw_bytes_per_cpu_s: f64,
+        /// What one delivered that also reads what the gateway reads; of runs written
+        /// before there was this, nothing.
+        #[serde(default)]
+        reading_bytes_per_cpu_s: Option<f64>,
     },
     /// Many entities' figures.
     Entities(Box<entities::Seen>),
@@ -119,8 +123,8 @@ pub(crate) fn limits(
     Ok(record.runs)
 }
 
-/// Every gateway and then a loop that only writes what it wrote, again and
-/// again.
+/// Every gateway, then a loop that only writes what it wrote and one that also reads what
+/// it read, again and again.
 ///
 /// # Errors
 ///
@@ -130,15 +134,17 @@ pub(crate) fn bytes(setup: &Setup, play: &Play, players: &[usize]) -> Result<Vec
     for _ in 0..setup.repeat {
         for &players in players {
             for gateway in &setup.gateways {
-                let outcome = play_once(setup, gateway, &play.plan(setup, players), &mut record)?;
-                let raw_bytes_per_cpu_s = raw::bytes_per_cpu_s(setup, &outcome)?;
+                let crowd = play.plan(setup, players);
+                let outcome = play_once(setup, gateway, &crowd, &mut record)?;
+                let bounds = raw::bounds(setup, &crowd, &outcome)?;
                 record.add(Run {
                     gateway: gateway.name.clone(),
                     what: What::Bytes {
                         mode: outcome.mode,
                         players,
                         gateway_bytes_per_cpu_s: outcome.bytes_per_cpu_s,
-                        raw_bytes_per_cpu_s,
+                        raw_bytes_per_cpu_s: bounds.writing,
+                        reading_bytes_per_cpu_s: Some(bounds.reading),
                     },
                 })?;
             }

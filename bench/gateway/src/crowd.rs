@@ -1,18 +1,18 @@
 //! Players and a game server against a gateway that runs, for a while, on this
 //! thread: one channel in which everyone sees everyone, or many such rooms.
 
+mod plan;
+
 use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use clap::ValueEnum;
 use lagometer_client::swarm::{MemberId, Swarm};
 use lagometer_client::{Settings, Stub};
 use lagometer_protocol::messages::channeldpb::{
     ChannelDataAccess, ChannelSubscriptionOptions, ChannelType, CreateChannelMessage,
 };
-use serde::{Deserialize, Serialize};
 
 use crate::BenchError;
 use crate::counters::Counters;
@@ -21,6 +21,8 @@ use crate::peer::{CONNECTIONS_A_TURN, Peer, Progress, Shared};
 use crate::process::Usage;
 use crate::receiving::{Driver, GATHER};
 use crate::states::{TYPE_URL, put_state};
+
+pub(crate) use plan::{Mode, Plan};
 
 /// How long a step of setting up may take.
 const SOON: Duration = Duration::from_mins(1);
@@ -40,116 +42,30 @@ const UPDATE_BYTES: usize = 60_000;
 /// Players who measure how old each state is; the rest only check it.
 const PROBES: usize = 4;
 
-/// Who updates the channel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Mode {
-    /// Every player updates its own state.
-    Client,
-    /// One server updates all; players send it messages.
-    Server,
-}
-
-/// What a crowd does.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Plan {
-    /// Where game servers connect.
-    pub(crate) servers: SocketAddr,
-    /// Where players connect.
-    pub(crate) clients: SocketAddr,
-    /// How many players.
-    pub(crate) players: usize,
-    /// Channels the players are spread over; a single one is GLOBAL.
-    pub(crate) rooms: usize,
-    /// Who updates.
-    pub(crate) mode: Mode,
-    /// Updates of each state a second; 0 for players who only listen.
-    pub(crate) rate_hz: u32,
-    /// Milliseconds between two windows.
-    pub(crate) fan_out_ms: u32,
-    /// How many players check every state they get. Of the others bytes are counted.
-    pub(crate) checked: usize,
-    /// Traffic before it counts.
-    pub(crate) warm_up: Duration,
-    /// Traffic that counts.
-    pub(crate) measured: Duration,
-}
-
-impl Plan {
-    /// The most players a room has.
-    pub(crate) fn room_size(&self) -> usize {
-        self.players.div_ceil(self.rooms)
-    }
-
-    /// The room of a player and its id there, from 1.
-    fn place_of(&self, player: usize) -> (usize, usize) {
-        (player % self.rooms, player / self.rooms + 1)
-    }
-
-    /// Whether a player checks what it gets: those who do are spread over all.
-    fn is_checked(&self, player: usize) -> bool {
-        player * self.checked % self.players < self.checked
-    }
-
-    fn members_of(&self, room: usize) -> usize {
-        (self.players + self.rooms - 1 - room) / self.rooms
-    }
-}
-
 /// Lets the crowd of `plan` play on the gateway with process id `pid`.
 ///
 /// # Errors
 ///
 /// When the gateway does not let it in, or the system lacks something.
 pub(crate) fn run(plan: &Plan, pid: u32) -> Result<Outcome, BenchError> {
-    let mut crowd = Crowd::gather(plan)?;
-    crowd.stop_looking();
-    let start = Instant::now();
-    crowd.play(start, start + plan.warm_up)?;
+    Crowd::gather(plan)?.measure(pid)
+}
 
-    let windows_before = crowd.windows();
-    let received_before = crowd.swarm.traffic().received_bytes;
-    let discarded_before = crowd.discarded();
-    let gateway_before = Usage::of(pid);
-    let own_before = Usage::own();
-    let measuring = Instant::now();
-    crowd.shared.counters.borrow_mut().is_measuring = true;
-    crowd.play(start, start + plan.warm_up + plan.measured)?;
-    crowd.shared.counters.borrow_mut().is_measuring = false;
-    let seconds = measuring.elapsed().as_secs_f64();
-    let gateway = Usage::of(pid);
-    let own = Usage::own();
-    let received_bytes = crowd.swarm.traffic().received_bytes - received_before;
-    let worst_windows = crowd
-        .windows()
-        .iter()
-        .zip(&windows_before)
-        .map(|(after, before)| after - before)
-        .min()
-        .unwrap_or_default();
-
-    let discarded = crowd.discarded();
-    let discarded = discarded.iter().zip(&discarded_before);
-    let least_discarded_bytes = discarded.map(|(after, before)| after - before).min();
-
-    crowd.drain()?;
-    let missing = crowd.missing();
-    let lost_connections = crowd.count_ended();
-    Ok(Outcome::new(
-        plan,
-        &crowd.shared.counters.borrow(),
-        &Seen {
-            seconds,
-            worst_windows,
-            least_discarded_bytes,
-            missing,
-            lost_connections,
-            received_bytes,
-            gateway_cpu_s: gateway.cpu_s - gateway_before.cpu_s,
-            gateway_rss_mb: gateway.rss_mb,
-            generator_cpu_s: own.cpu_s - own_before.cpu_s,
-        },
-    ))
+/// Lets it send what it would on a loop with that process id, at the players' address,
+/// which lets everybody in unasked and knows nothing of channels.
+///
+/// # Errors
+///
+/// When the loop does not let it in, or the system lacks something.
+pub(crate) fn run_on_loop(plan: &Plan, pid: u32) -> Result<Outcome, BenchError> {
+    let mut crowd = Crowd::connect(plan, plan.clients)?;
+    crowd.channels.resize(plan.rooms, 0);
+    crowd.connect_players()?;
+    let everyone: Vec<MemberId> = [&[crowd.server], &crowd.players[..]].concat();
+    crowd.wait("the loop", SOON, |crowd| {
+        crowd.all(&everyone, |peer| peer.progress >= Progress::LetIn)
+    })?;
+    crowd.measure(pid)
 }
 
 struct Crowd {
@@ -180,19 +96,82 @@ impl Driver for Crowd {
 }
 
 impl Crowd {
+    /// Plays, and says what was seen of the gateway with process id `pid` and by it.
+    fn measure(mut self, pid: u32) -> Result<Outcome, BenchError> {
+        self.stop_looking();
+        let start = Instant::now();
+        self.play(start, start + self.plan.warm_up)?;
+
+        let windows_before = self.windows();
+        let received_before = self.swarm.traffic().received_bytes;
+        let discarded_before = self.discarded();
+        let gateway_before = Usage::of(pid);
+        let own_before = Usage::own();
+        let measuring = Instant::now();
+        self.shared.counters.borrow_mut().is_measuring = true;
+        self.play(start, start + self.plan.warm_up + self.plan.measured)?;
+        self.shared.counters.borrow_mut().is_measuring = false;
+        let seconds = measuring.elapsed().as_secs_f64();
+        let gateway = Usage::of(pid);
+        let own = Usage::own();
+        let received_bytes = self.swarm.traffic().received_bytes - received_before;
+        let worst_windows = self
+            .windows()
+            .iter()
+            .zip(&windows_before)
+            .map(|(after, before)| after - before)
+            .min()
+            .unwrap_or_default();
+
+        let discarded = self.discarded();
+        let discarded = discarded.iter().zip(&discarded_before);
+        let least_discarded_bytes = discarded.map(|(after, before)| after - before).min();
+
+        self.drain()?;
+        let missing = self.missing();
+        let lost_connections = self.count_ended();
+        Ok(Outcome::new(
+            &self.plan,
+            &self.shared.counters.borrow(),
+            &Seen {
+                seconds,
+                worst_windows,
+                least_discarded_bytes,
+                missing,
+                lost_connections,
+                received_bytes,
+                gateway_cpu_s: gateway.cpu_s - gateway_before.cpu_s,
+                gateway_rss_mb: gateway.rss_mb,
+                generator_cpu_s: own.cpu_s - own_before.cpu_s,
+            },
+        ))
+    }
+
     /// Connects everybody and subscribes them.
     fn gather(plan: &Plan) -> Result<Self, BenchError> {
+        let mut crowd = Self::connect(plan, plan.servers)?;
+        crowd.log_in(&[crowd.server], "server")?;
+        crowd.open_rooms()?;
+        crowd.connect_players()?;
+        let players = crowd.players.clone();
+        crowd.log_in(&players, "player")?;
+        crowd.subscribe_players()?;
+        Ok(crowd)
+    }
+
+    /// A crowd of which only the server is there yet.
+    fn connect(plan: &Plan, servers: SocketAddr) -> Result<Self, BenchError> {
         let shared = Rc::new(Shared {
             counters: RefCell::new(Counters::default()),
             origin: Instant::now(),
         });
         let mut swarm = Swarm::new()?.with_turns_of(CONNECTIONS_A_TURN);
         let server = swarm.connect(
-            plan.servers,
+            servers,
             Settings::default(),
             Peer::server(Rc::clone(&shared)),
         )?;
-        let mut crowd = Self {
+        Ok(Self {
             plan: *plan,
             swarm,
             shared,
@@ -203,12 +182,7 @@ impl Crowd {
             server_turns: 0,
             numbers: vec![vec![0; plan.room_size() + 1]; plan.rooms],
             update: Vec::new(),
-        };
-        crowd.log_in(&[server], "server")?;
-        crowd.open_rooms()?;
-        crowd.connect_players()?;
-        crowd.subscribe_players()?;
-        Ok(crowd)
+        })
     }
 
     /// Has the server make a channel for each room.
@@ -263,8 +237,7 @@ impl Crowd {
             }
             self.swarm.poll(Duration::ZERO)?;
         }
-        let players = self.players.clone();
-        self.log_in(&players, "player")
+        Ok(())
     }
 
     fn subscribe_players(&mut self) -> Result<(), BenchError> {

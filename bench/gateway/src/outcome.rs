@@ -1,4 +1,4 @@
-//! What one run came to.
+//! The figures of one run, and whether it was sustained.
 
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use lagometer_client::{Event, Handler, Outbox, SendError};
 use lagometer_protocol::FromGateway;
@@ -13,6 +13,10 @@ use crate::states::{EXACT, for_each_state};
 /// Of thousands of players all who have something to read are served before
 /// anything else is looked after.
 pub(crate) const CONNECTIONS_A_TURN: usize = 1024;
+
+/// Windows are 10 ms apart or more, and one that is longer than a frame comes in several: what
+/// arrives within so much of the last is of the same.
+const OF_ONE_WINDOW: Duration = Duration::from_millis(5);
 
 /// What all peers of a run share.
 #[derive(Debug)]
@@ -55,7 +59,8 @@ pub(crate) struct Peer {
     is_probe: bool,
     /// The number of the newest state of each player, by id.
     newest: Vec<u16>,
-    last_window: Option<Instant>,
+    /// When something of a window last arrived.
+    last_data: Option<Instant>,
     /// Windows received while measuring.
     pub(crate) windows: u64,
     /// How far it has come.
@@ -84,7 +89,7 @@ impl Peer {
             is_server: true,
             is_probe: false,
             newest: Vec::new(),
-            last_window: None,
+            last_data: None,
             windows: 0,
             progress: Progress::Connected,
             channels: Vec::new(),
@@ -106,16 +111,19 @@ impl Peer {
         let mut counters = self.shared.counters.borrow_mut();
         let counts = counters.is_measuring;
         let now_us = now.duration_since(self.shared.origin).as_micros() as u64;
+        let gap = self.last_data.map(|last| now.duration_since(last));
+        let is_new = gap.is_none_or(|gap| gap > OF_ONE_WINDOW);
+        self.last_data = Some(now);
         if counts {
-            counters.windows += 1;
             counters.data_bytes += value.len() as u64;
+        }
+        if counts && is_new {
+            counters.windows += 1;
             self.windows += 1;
-            if let Some(last) = self.last_window {
-                let gap = now.duration_since(last).as_micros() as u64;
-                counters.gaps_us.saturating_record(gap);
+            if let Some(gap) = gap {
+                counters.gaps_us.saturating_record(gap.as_micros() as u64);
             }
         }
-        self.last_window = Some(now);
         let (newest, is_probe) = (&mut self.newest, self.is_probe);
         let (mut states, mut stale, mut skipped) = (0, 0, 0);
         let read = for_each_state(value, |state| {

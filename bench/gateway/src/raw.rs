@@ -1,109 +1,73 @@
-//! The bound: a loop that only writes the same bytes to the same sockets.
+//! The bounds: a loop that only writes the same bytes to the same sockets, and one that
+//! also reads what the gateway reads.
+
+mod serve;
 
 use std::cell::RefCell;
-use std::io::Write;
-use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::rc::Rc;
-use std::thread;
 use std::time::{Duration, Instant};
 
-use clap::Args;
 use lagometer_client::Settings;
 use lagometer_client::swarm::Swarm;
-use lagometer_protocol::{FrameBuilder, MessagePack, update_body};
 
 use crate::BenchError;
 use crate::cli::Setup;
 use crate::counters::Counters;
+use crate::crowd::{self, Mode, Plan};
 use crate::outcome::Outcome;
 use crate::peer::{CONNECTIONS_A_TURN, Peer, Shared};
 use crate::process::{Gateway, Usage};
 use crate::receiving::receive;
-use crate::states::{TYPE_URL, put_state};
 
-/// What the loop writes, and to whom.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct RawLoop {
-    /// Where players connect.
-    #[arg(long)]
-    listen: SocketAddr,
-    /// How many players come. Nothing is written before: who still waits for
-    /// others to connect does not read.
-    #[arg(long)]
-    players: usize,
-    /// Bytes of channel data in every write.
-    #[arg(long)]
-    window_bytes: usize,
-    /// Microseconds between two writes to one player.
-    #[arg(long)]
-    interval_us: u64,
+pub(crate) use serve::{RawLoop, serve};
+
+/// Once in so many microseconds a loop reads, which is this gateway's `gather`.
+const GATHER_US: u64 = 4_000;
+
+/// Bytes delivered for each second of processor time by the two loops.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// By the one that only writes.
+    pub(crate) writing: f64,
+    /// By the one that also reads what players and server send, and passes on to the
+    /// server what players send it.
+    pub(crate) reading: f64,
 }
 
-/// Writes to all who connect, once they have come, for ever.
-///
-/// # Errors
-///
-/// When it cannot listen.
-pub(crate) fn serve(raw: &RawLoop) -> Result<(), BenchError> {
-    let listener = TcpListener::bind(raw.listen)?;
-    listener.set_nonblocking(true)?;
-    let frame = frame(raw.window_bytes);
-    let interval = Duration::from_micros(raw.interval_us.max(1));
-    let mut players: Vec<TcpStream> = Vec::new();
-    let mut all_came = false;
-    let mut due = Instant::now();
-    loop {
-        while let Ok((player, _)) = listener.accept() {
-            player.set_nonblocking(false)?;
-            player.set_nodelay(true)?;
-            players.push(player);
-        }
-        all_came |= players.len() >= raw.players;
-        if all_came {
-            players.retain_mut(|player| player.write_all(&frame).is_ok());
-        }
-        due += interval;
-        thread::sleep(due.saturating_duration_since(Instant::now()));
-    }
-}
-
-/// An update of about that many bytes, ready for the wire.
-fn frame(window_bytes: usize) -> Vec<u8> {
-    let mut data = Vec::new();
-    let mut id = 1;
-    while data.len() < window_bytes.clamp(1, 65_000) {
-        put_state(&mut data, id, 1, 1);
-        id += 1;
-    }
-    let body = update_body(TYPE_URL, &data);
-    let mut builder = FrameBuilder::new();
-    let pushed = builder.push(&MessagePack {
-        msg_type: 8,
-        body: &body,
-        ..MessagePack::default()
-    });
-    debug_assert!(pushed.is_ok(), "smaller than a frame");
-    builder.finish().map(<[u8]>::to_vec).unwrap_or_default()
-}
-
-/// Bytes that the loop delivers for each second of its processor time when it
-/// writes what `outcome` says a gateway wrote.
+/// What the loops deliver when they write what `outcome` says a gateway wrote to the
+/// players of `plan`.
 ///
 /// # Errors
 ///
 /// [`BenchError`].
-pub(crate) fn bytes_per_cpu_s(setup: &Setup, outcome: &Outcome) -> Result<f64, BenchError> {
+pub(crate) fn bounds(setup: &Setup, plan: &Plan, outcome: &Outcome) -> Result<Bounds, BenchError> {
+    Ok(Bounds {
+        writing: only_writing(setup, outcome)?,
+        reading: reading_too(setup, plan, outcome)?,
+    })
+}
+
+/// A loop's process for so many connections.
+fn start(
+    setup: &Setup,
+    outcome: &Outcome,
+    connections: usize,
+    more: &str,
+) -> Result<Gateway, BenchError> {
     let program = std::env::current_exe()?;
     let command = format!(
-        "taskset -c {} {} raw-loop --listen {} --players {} --window-bytes {} --interval-us {}",
+        "taskset -c {} {} raw-loop --listen {} --connections {connections} --window-bytes {} --interval-us {}{more}",
         setup.core,
         program.display(),
         setup.clients,
-        outcome.players,
         outcome.window_bytes as usize,
         (1e6 / outcome.windows_per_s) as u64,
     );
-    let running = Gateway::start(&command, &setup.logs.join("raw-loop.log"), setup.clients)?;
+    Gateway::start(&command, &setup.logs.join("raw-loop.log"), setup.clients)
+}
+
+fn only_writing(setup: &Setup, outcome: &Outcome) -> Result<f64, BenchError> {
+    let running = start(setup, outcome, outcome.players, "")?;
     let shared = Rc::new(Shared {
         counters: RefCell::new(Counters::default()),
         origin: Instant::now(),
@@ -119,6 +83,15 @@ pub(crate) fn bytes_per_cpu_s(setup: &Setup, outcome: &Outcome) -> Result<f64, B
     let cpu_s = Usage::of(running.pid()).cpu_s - before.0.cpu_s;
     let bytes = swarm.traffic().received_bytes - before.1;
     Ok(bytes as f64 / cpu_s)
+}
+
+fn reading_too(setup: &Setup, plan: &Plan, outcome: &Outcome) -> Result<f64, BenchError> {
+    let mut more = format!(" --gather-us {GATHER_US}");
+    if plan.mode == Mode::Server {
+        more.push_str(" --passes-on");
+    }
+    let running = start(setup, outcome, plan.players + 1, &more)?;
+    Ok(crowd::run_on_loop(plan, running.pid())?.bytes_per_cpu_s)
 }
 
 /// Reads what comes, in the way in which a crowd does.

@@ -35,6 +35,12 @@ const COLUMNS: &[Column] = &[
     ("missing", |o| o.missing as f64, 0),
 ];
 
+/// What a gateway's bytes are compared with.
+const ONLY_WRITES: &str = "a loop that only writes";
+
+/// The other.
+const READS_TOO: &str = "a loop that also reads and passes on";
+
 /// One run on one line.
 #[must_use]
 pub(crate) fn line(run: &Run) -> String {
@@ -47,13 +53,20 @@ pub(crate) fn line(run: &Run) -> String {
             players,
             gateway_bytes_per_cpu_s,
             raw_bytes_per_cpu_s,
-        } => format!(
-            "{}: {mode:?} {players} players; {:.0} MB/cpu s, a loop that only writes {:.0}; ratio {:.2}",
-            run.gateway,
-            gateway_bytes_per_cpu_s / 1e6,
-            raw_bytes_per_cpu_s / 1e6,
-            gateway_bytes_per_cpu_s / raw_bytes_per_cpu_s,
-        ),
+            reading_bytes_per_cpu_s,
+        } => {
+            let beside = |what: &str, bytes_per_cpu_s: f64| {
+                let ratio = gateway_bytes_per_cpu_s / bytes_per_cpu_s;
+                format!("; {what} {:.0}, ratio {ratio:.2}", bytes_per_cpu_s / 1e6)
+            };
+            format!(
+                "{}: {mode:?} {players} players; {:.0} MB/cpu s{}{}",
+                run.gateway,
+                gateway_bytes_per_cpu_s / 1e6,
+                beside(ONLY_WRITES, *raw_bytes_per_cpu_s),
+                reading_bytes_per_cpu_s.map_or_else(String::new, |bytes| beside(READS_TOO, bytes)),
+            )
+        }
         What::Entities(seen) => format!(
             "{}: {} players see {} entities after {:.1} s; {:.0} windows/s, {:.3} of those due; \
              late p50/p99/max ms: near {}, not far {}, far {}; ticks {}; missing {}; cpu {:.1} %; RSS {:.0} MB; \
@@ -128,7 +141,7 @@ fn of(spread: &Spread) -> String {
 pub(crate) fn summary(runs: &[Run]) -> String {
     let mut crowds: BTreeMap<Kind<'_>, Vec<&Outcome>> = BTreeMap::new();
     let mut limits: BTreeMap<(String, &str), Vec<f64>> = BTreeMap::new();
-    let mut ratios: BTreeMap<(String, usize, &str), Vec<f64>> = BTreeMap::new();
+    let mut ratios: BTreeMap<(String, usize, &str, &str), Vec<f64>> = BTreeMap::new();
     let mut text = String::new();
     for run in runs {
         match &run.what {
@@ -151,10 +164,20 @@ pub(crate) fn summary(runs: &[Run]) -> String {
                 players,
                 gateway_bytes_per_cpu_s,
                 raw_bytes_per_cpu_s,
-            } => ratios
-                .entry((format!("{mode:?}"), *players, &run.gateway))
-                .or_default()
-                .push(gateway_bytes_per_cpu_s / raw_bytes_per_cpu_s),
+                reading_bytes_per_cpu_s,
+            } => {
+                let bounds = [
+                    (ONLY_WRITES, Some(*raw_bytes_per_cpu_s)),
+                    (READS_TOO, *reading_bytes_per_cpu_s),
+                ];
+                for (bound, bytes_per_cpu_s) in bounds {
+                    let ratio = bytes_per_cpu_s.map(|bytes| gateway_bytes_per_cpu_s / bytes);
+                    ratios
+                        .entry((format!("{mode:?}"), *players, &run.gateway, bound))
+                        .or_default()
+                        .extend(ratio);
+                }
+            }
             What::Abuse(_) => {}
             What::Entities(_) | What::Churn(_) => {
                 let _ = writeln!(text, "{}", line(run));
@@ -168,12 +191,15 @@ pub(crate) fn summary(runs: &[Run]) -> String {
     let abuses: Vec<_> = abuses.collect();
     text.push_str(&row::table(abuses.iter().copied()));
     text.push_str(&row::missed(&abuses));
-    for ((mode, players, gateway), mut ratios) in ratios {
+    for ((mode, players, gateway, bound), mut ratios) in ratios {
+        if ratios.is_empty() {
+            continue;
+        }
         let spread = spread(&mut ratios, 2);
         let _ = writeln!(
             text,
             "{mode}, {players} players: {gateway} delivers {spread} of the bytes per CPU second \
-             of a loop that only writes"
+             of {bound}"
         );
     }
     for ((mode, gateway), mut players) in limits {
