@@ -1,4 +1,4 @@
-//! The command line's words.
+//! The command line: commands and their options.
 
 mod bundle;
 mod cluster;
@@ -54,10 +54,14 @@ pub(crate) use testbeds::testbeds;
 pub(crate) use tune::TuneArguments;
 pub(crate) use world::WorldArguments;
 
+/// The exit codes in short; [`Exit`](crate::exit::Exit) has what each means.
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 what was to hold does not (--assert, agree, replay), \
+                          2 the input was wrong,\n3 the environment lacks something, 130 interrupted";
+
 /// Lagometer: a benchmark lab for the transports of real-time multiplayer
 /// games.
 #[derive(Debug, Parser)]
-#[command(version, arg_required_else_help = true, max_term_width = 100)]
+#[command(version, arg_required_else_help = true, max_term_width = 100, after_help = EXIT_CODES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -180,7 +184,7 @@ pub(crate) struct RunArguments {
     /// How long to play under each seed, as in `10min`
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) duration: Option<Span>,
-    /// A game tick at which alone the endpoints are pumped, as in `16ms`
+    /// Drive the endpoints only at a game's tick, as in `16ms`
     #[arg(long, value_name = "TIME")]
     pub(crate) tick: Option<Span>,
     /// The seed of the network conditions and of all that is drawn
@@ -378,7 +382,7 @@ pub(crate) struct CompareArguments {
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArguments {
     /// Write the result document here; `-` is standard output, in place of
-    /// the words
+    /// the text
     #[arg(long, value_name = "PATH")]
     pub(crate) json: Option<PathBuf>,
 }

@@ -44,7 +44,7 @@ impl Exit {
             Self::Done => "what was asked for was done",
             Self::DoesNotHold => {
                 "it was done, and what was to hold does not: under `--assert` a budget was \
-                 missed, the run was not valid or something became worse than in the baseline, `agree` found `sim` and `emu` apart, \
+                 missed, the run was not valid or something became worse than in the baseline, `agree` found `sim` and `emu` apart or could not decide, \
                  `replay` found something else than the bundle, `shape --twice` saw two runs differ"
             }
             Self::BadInput => {

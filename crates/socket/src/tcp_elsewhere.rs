@@ -24,7 +24,7 @@ pub const fn gather(_: &impl AsFd, _: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Not said.
+/// Always `None`: only Linux reports the congestion control.
 #[must_use]
 pub const fn congestion(_: &TcpStream) -> Option<String> {
     None

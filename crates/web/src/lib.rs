@@ -55,7 +55,7 @@ impl Answer {
         }
     }
 
-    /// A few words.
+    /// A plain-text answer with this status.
     #[must_use]
     pub fn text(status: &'static str, words: impl Into<String>) -> Self {
         Self {
@@ -65,13 +65,13 @@ impl Answer {
         }
     }
 
-    /// Yes.
+    /// `200 OK` with this text.
     #[must_use]
     pub fn ok(words: impl Into<String>) -> Self {
         Self::text("200 OK", words)
     }
 
-    /// Not now.
+    /// `503 Service Unavailable` with this text.
     #[must_use]
     pub fn unavailable(words: impl Into<String>) -> Self {
         Self::text("503 Service Unavailable", words)

@@ -24,7 +24,7 @@ pub struct ClientOutcome {
     pub ready_at: Option<Time>,
     /// How the lane ended; nothing if it was stopped on the way.
     pub end: Option<LaneEnd>,
-    /// When.
+    /// When the lane ended, on the lanes' clock.
     pub ended_at: Time,
     /// CPU time of the thread while measuring.
     pub cpu: Duration,

@@ -1,4 +1,4 @@
-//! The words by which several processes play one world.
+//! Options for a world that several processes play.
 
 use clap::{ArgGroup, Args};
 use lagometer_units::Span;

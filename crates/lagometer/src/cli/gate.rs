@@ -13,7 +13,7 @@ pub(crate) struct GateArguments {
     /// virtual time)
     #[arg(long = "assert")]
     pub(crate) assert_holds: bool,
-    /// By how much of itself a figure may become worse than in the earlier run
+    /// By what share a figure may be worse than in the earlier run
     #[arg(long, value_name = "SHARE", default_value = lagometer_report::USUAL_TOLERANCE)]
     pub(crate) tolerance: Share,
     /// Write what holds and what does not here, as `JUnit` XML

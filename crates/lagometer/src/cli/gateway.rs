@@ -1,4 +1,4 @@
-//! The words of `lagometer gateway`: few of its own, and all of channeld's, so
+//! Options of `lagometer gateway`: few of its own, and all of channeld's, so
 //! that a command line made for channeld starts this gateway.
 
 mod go;
@@ -91,7 +91,7 @@ pub(crate) struct GatewayArguments {
     /// A file to log to beside standard error; `{time}` in its name is the time
     #[arg(long, value_name = "FILE", help_heading = CHANNELD_HEADING)]
     pub(crate) logfile: Option<PathBuf>,
-    /// What servers speak: tcp, tcp4, tcp6, unix, tls, ws, wss, kcp, kcp-tuned
+    /// The transport that servers use: tcp, tcp4, tcp6, unix, tls, ws, wss, kcp, kcp-tuned
     #[arg(long, value_name = "NETWORK", help_heading = CHANNELD_HEADING)]
     pub(crate) sn: Option<String>,
     /// Where servers connect, as in `:11288`
@@ -103,16 +103,17 @@ pub(crate) struct GatewayArguments {
     /// Servers are not authenticated
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = go::boolean, value_name = "BOOL", help_heading = CHANNELD_HEADING)]
     pub(crate) sba: Option<bool>,
-    /// Servers that broke off may come back
+    /// Servers whose connection broke may reconnect and recover
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = go::boolean, value_name = "BOOL", help_heading = CHANNELD_HEADING)]
     pub(crate) scr: Option<bool>,
-    /// For how many milliseconds they may; 0 or less is for ever
+    /// With --scr: how long a server may take to reconnect, in milliseconds; 0 or less
+    /// is no limit
     #[arg(long, value_name = "MS", help_heading = CHANNELD_HEADING, allow_negative_numbers = true, value_parser = go::integer)]
     pub(crate) scrt: Option<i64>,
     /// Clients wait until a server owns GLOBAL
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = go::boolean, value_name = "BOOL", help_heading = CHANNELD_HEADING)]
     pub(crate) cwm: Option<bool>,
-    /// What clients speak
+    /// The transport that clients use; as for --sn
     #[arg(long, value_name = "NETWORK", help_heading = CHANNELD_HEADING)]
     pub(crate) cn: Option<String>,
     /// Where clients connect, as in `:12108`
@@ -124,10 +125,10 @@ pub(crate) struct GatewayArguments {
     /// What clients may send when: a JSON file
     #[arg(long, value_name = "FILE", help_heading = CHANNELD_HEADING)]
     pub(crate) cfsm: Option<PathBuf>,
-    /// Keep what clients send
+    /// Record what clients send
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_parser = go::boolean, value_name = "BOOL", help_heading = CHANNELD_HEADING)]
     pub(crate) erp: Option<bool>,
-    /// In this folder; `replays` by default
+    /// With --erp: the folder for recordings; `replays` by default
     #[arg(long, value_name = "FOLDER", help_heading = CHANNELD_HEADING)]
     pub(crate) rspd: Option<PathBuf>,
     /// The compression offered: 0 none, 1 snappy
@@ -177,16 +178,16 @@ pub(crate) struct ReplayArguments {
     /// Where the gateway waits for clients
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) to: String,
-    /// Who to log in as; by default as in the recording, where it says
+    /// The player to log in as; by default the recording's
     #[arg(long, value_name = "NAME")]
     pub(crate) player: Option<String>,
-    /// What proves it: recordings hold no login tokens
+    /// The login token; recordings hold none
     #[arg(long, value_name = "TOKEN", default_value = "")]
     pub(crate) login_token: String,
-    /// So many times as fast as it was
+    /// Replay speed, as a multiple of the recorded one
     #[arg(long, value_name = "N", default_value = "1", value_parser = speed)]
     pub(crate) speed: f64,
-    /// Without the pauses there were
+    /// Ignore the recorded pauses
     #[arg(long, conflicts_with = "speed")]
     pub(crate) as_fast_as_possible: bool,
     /// Hang up once nothing has come for so long after the last packet

@@ -1,4 +1,4 @@
-//! The command line of `import`.
+//! Options of `lagometer import`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The arguments of `echo`, `sweep` and `speed`.
+//! Options of `lagometer echo`, `sweep` and `speed`.
 
 use std::path::PathBuf;
 
@@ -54,13 +54,13 @@ pub(crate) struct EchoArguments {
     /// How long to measure, as in `10s`
     #[arg(long = "for", default_value = "10s", value_name = "TIME")]
     pub(crate) duration: Span,
-    /// Messages on their way at once
+    /// Messages in flight
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) outstanding: usize,
     /// Over TCP instead of UDP
     #[arg(long)]
     pub(crate) tcp: bool,
-    /// Ask for messages again and again instead of sleeping
+    /// Busy-poll the socket instead of sleeping
     #[arg(long)]
     pub(crate) spin: bool,
     /// Where both ends run: `best` tries and chooses, `none` leaves them to
@@ -150,8 +150,7 @@ pub(crate) struct SpeedArguments {
     /// Bytes of a message, as in `62KB`; what fits one datagram by default
     #[arg(long, value_name = "SIZE")]
     pub(crate) chunk: Option<Size>,
-    /// One message each so often, as in `100us`; as fast as it goes by
-    /// default
+    /// The time between two messages, as in `100us`; as fast as possible by default
     #[arg(long, value_name = "TIME")]
     pub(crate) every: Option<Span>,
     /// A lane's setting in place of the preset's, as in

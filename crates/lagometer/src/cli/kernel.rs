@@ -1,4 +1,4 @@
-//! The words of `lagometer kernel`, and of what runs within one.
+//! Options of `lagometer kernel`, and of the commands that run within a guest.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The word for a live view, which several commands have.
+//! The option `--live`, which several commands have.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! Where NATS is, and the words of its workers and of a gateway's nodes.
+//! Options for NATS, and for the workers and nodes that use it.
 
 use std::path::PathBuf;
 
@@ -62,7 +62,7 @@ pub(crate) enum RoleName {
 /// A gateway in several processes.
 #[derive(Debug, Args)]
 pub(crate) struct NodeArguments {
-    /// What of a gateway this process is; edges and channels of one find each other
+    /// Which role of the gateway this process has; edges and channels of one find each other
     /// over --nats
     #[arg(long, value_enum, default_value = "all")]
     pub(crate) role: RoleName,

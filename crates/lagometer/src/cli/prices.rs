@@ -1,4 +1,4 @@
-//! Prices by which a player's hour is reckoned.
+//! Price lists by which the cost of a player-hour is computed.
 
 use std::path::PathBuf;
 
@@ -6,8 +6,8 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(crate) struct PricesArguments {
-    /// Reckon what a player's hour costs by the price list in this TOML file instead of those
-    /// that are built in; may be given several times. Budgets on money go by the first
+    /// Compute a player-hour's cost from the price list in this TOML file instead of the
+    /// built-in ones; may be given several times. Budgets on money go by the first
     #[arg(long, value_name = "FILE")]
     pub(crate) prices: Vec<PathBuf>,
 }

@@ -60,7 +60,7 @@ pub(crate) struct TuneArguments {
     /// Another time from one message to the next, as in `33ms`
     #[arg(long, value_name = "TIME")]
     pub(crate) every: Option<Span>,
-    /// A game tick at which alone the endpoints are pumped, as in `16ms`
+    /// Drive the endpoints only at a game's tick, as in `16ms`
     #[arg(long, value_name = "TIME")]
     pub(crate) tick: Option<Span>,
     /// Threads, or guests, that play at once; as many as there are processors by default.

@@ -1,4 +1,4 @@
-//! The arguments of `world`.
+//! Options of `lagometer world`.
 
 use std::path::PathBuf;
 
@@ -33,8 +33,8 @@ pub(crate) struct WorldArguments {
     /// one after the other, from few to many until two in a row are too many
     #[arg(long, value_delimiter = ',', value_name = "N,…")]
     pub(crate) players: Vec<u32>,
-    /// Then go on: twice as many until it saturates, and into the middle until it
-    /// is known to an eighth where
+    /// After the given numbers, double the players until the world saturates, then
+    /// bisect until the limit is known to within an eighth
     #[arg(long, alias = "until-it-bends", conflicts_with_all = ["testbed", "network", "transport", "coordinate"])]
     pub(crate) until_saturated: bool,
     /// From one player's coming to the next, as in `50ms`
@@ -46,7 +46,7 @@ pub(crate) struct WorldArguments {
     /// The seed of the map, of starting places and of what players do
     #[arg(long)]
     pub(crate) seed: Option<u64>,
-    /// Players whose views are looked at, where one channel holds all
+    /// How many players' views are sampled, where all share one channel
     #[arg(long)]
     pub(crate) observers: Option<u32>,
     /// Write the result document here; `-` is standard output, in place of

@@ -1,4 +1,4 @@
-//! The socket itself.
+//! A UDP socket that sends and receives many datagrams by one system call, and waits for more.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
