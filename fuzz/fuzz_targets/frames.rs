@@ -1,3 +1,4 @@
+//! Fuzzes `frames`: see `fuzz/bodies/frames.rs` for what must hold.
 #![no_main]
 
 #[path = "../bodies/frames.rs"]

@@ -1,3 +1,4 @@
+//! Fuzzes `masks`: see `fuzz/bodies/masks.rs` for what must hold.
 #![no_main]
 
 #[path = "../bodies/masks.rs"]

@@ -1,3 +1,4 @@
+//! Fuzzes `merging`: see `fuzz/bodies/merging.rs` for what must hold.
 #![no_main]
 
 #[path = "../bodies/merging.rs"]

@@ -1,3 +1,4 @@
+//! Fuzzes `packets`: see `fuzz/bodies/packets.rs` for what must hold.
 #![no_main]
 
 #[path = "../bodies/packets.rs"]

@@ -1,3 +1,4 @@
+//! Fuzzes `sessions`: see `fuzz/bodies/sessions.rs` for what must hold.
 #![no_main]
 
 #[path = "../bodies/sessions.rs"]

@@ -1,4 +1,4 @@
-//! The table, in Markdown.
+//! The table of all instruments and their peers, in Markdown.
 
 use std::fmt::Write as _;
 

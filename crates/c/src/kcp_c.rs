@@ -1,4 +1,4 @@
-//! KCP as C sees it.
+//! A KCP endpoint for C: made, fed with datagrams and time, asked for both, and freed.
 //!
 //! There are no callbacks: what is to be sent is taken out, one datagram after the
 //! other, so that nothing of the program's runs inside the library.

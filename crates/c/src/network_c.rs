@@ -1,4 +1,4 @@
-//! Networks as C sees them.
+//! Networks for C: made by name or from TOML, sent through, and freed by their handle.
 
 use std::ffi::c_char;
 use std::panic::catch_unwind;

@@ -1,4 +1,4 @@
-//! What becomes of a packet.
+//! What becomes of a packet on a link: when it arrives, or why it does not.
 
 use std::fmt;
 

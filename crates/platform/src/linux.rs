@@ -1,4 +1,4 @@
-//! Linux.
+//! What [`crate`] has of Linux: a wake-up by `eventfd`, processors of a thread, clocks, the kernel's release.
 
 use std::io;
 use std::net::UdpSocket;

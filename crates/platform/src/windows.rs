@@ -1,4 +1,4 @@
-//! Windows.
+//! What [`crate`] has of Windows; what Windows lacks says so.
 
 #[path = "windows/tick.rs"]
 mod tick;

@@ -1,4 +1,4 @@
-//! Instants of a run.
+//! [`Time`]: an instant of a run, in nanoseconds since its beginning.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};

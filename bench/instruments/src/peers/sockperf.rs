@@ -1,4 +1,4 @@
-//! `sockperf ping-pong`.
+//! The peer `sockperf ping-pong`: how it is run, and its figures read.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Memory for short messages.
+//! Memory for short messages: many in one block, which is freed with the last of them.
 
 use bytes::{Bytes, BytesMut};
 

@@ -88,7 +88,7 @@ pub struct ChannelManager {
     entities: Entities,
     groups: EntityGroups,
     handovers: Handovers,
-    /// Waiting ones are being begun.
+    /// Set while `begin_crossings` loops, which must not begin again from within.
     begins_crossings: bool,
     blocks: Blocks,
     recoveries: Recoveries,

@@ -55,7 +55,7 @@ impl ShardCount {
         (count.get() <= Self::MOST).then_some(Self(count))
     }
 
-    /// How many.
+    /// The number of shards, 1 to 64.
     #[must_use]
     pub fn get(self) -> u16 {
         self.0.get()

@@ -1,4 +1,4 @@
-//! The two scenarios.
+//! The two scenarios in which memory is measured.
 
 use std::hint::black_box;
 

@@ -16,6 +16,12 @@ use std::path::{Path, PathBuf};
 /// Lines after which a file holds two ideas.
 const LINES_AT_MOST: usize = 500;
 
+/// A head shorter than this, in bytes, says no more than the name of its file.
+const SHORTEST_HEAD: usize = 24;
+
+/// Where sources are.
+const OURS: [&str; 5] = ["crates", "bench", "book", "examples", "fuzz"];
+
 /// Files that may ask the operating system for the time: the binary, which
 /// stands outside all logic, the crates that live in real time, the one place
 /// where a library insists on an origin, and programs that measure.
@@ -95,12 +101,12 @@ const PRINTING: &[&str] = &["println!(", "eprintln!(", "print!(", "eprint!("];
 
 #[test]
 fn files_are_short() {
-    check_in(&["crates", "bench"], is_short);
+    check_in(&OURS, is_short);
 }
 
 #[test]
 fn modules_say_what_they_are_for() {
-    check_in(&["crates", "bench"], has_a_head);
+    check_in(&OURS, has_a_head);
 }
 
 #[test]
@@ -152,7 +158,7 @@ fn rules_find_what_breaks_them() {
             problems.found.len()
         };
         assert_eq!(found(broken), 1, "{broken:.60}");
-        assert_eq!(found("//! A module.\n\nfn one() {}\n"), 0);
+        assert_eq!(found("//! A module that has a head.\n\nfn one() {}\n"), 0);
     }
 }
 
@@ -172,7 +178,9 @@ fn is_short(file: &SourceFile, problems: &mut Problems) {
 /// Unit tests in a file of their own need none: they are of the module they test.
 fn has_a_head(file: &SourceFile, problems: &mut Problems) {
     let unit_tests = file.path.ends_with("/tests.rs");
-    if !unit_tests && !file.text.trim_start().starts_with("//!") {
+    let head = file.text.trim_start().strip_prefix("//!");
+    let is_long_enough = |head: &str| head.lines().next().unwrap_or_default().len() > SHORTEST_HEAD;
+    if !unit_tests && !head.is_some_and(is_long_enough) {
         problems.push(
             1,
             "does not open with `//!`: what it is for and how it fits".into(),
@@ -287,7 +295,18 @@ fn files_that_the_map_names_exist() {
     let text = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
     let mut folder = root.clone();
     let mut named = 0;
-    for name in text.split('`').skip(1).step_by(2) {
+    let mut last_file: Option<PathBuf> = None;
+    let parts: Vec<&str> = text.split('`').collect();
+    for pair in parts.chunks_exact(2) {
+        let [prose, name] = pair else { continue };
+        // What stands in brackets behind a file is in it.
+        if let Some(file) = last_file.take().filter(|_| *prose == " (") {
+            let source = fs::read_to_string(&file).unwrap();
+            assert!(
+                source.contains(name),
+                "ARCHITECTURE.md has `{name}` in {file:?}"
+            );
+        }
         let is_file = Path::new(name).extension().is_some_and(|end| end == "rs");
         if !is_file && !name.starts_with("crates/") {
             continue;
@@ -305,6 +324,7 @@ fn files_that_the_map_names_exist() {
             panic!("ARCHITECTURE.md names `{name}`, which is in none of {places:?}");
         };
         folder = found.parent().unwrap().to_owned();
+        last_file = is_file.then_some(found);
         named += 1;
     }
     assert!(

@@ -19,7 +19,33 @@ const OUTSIDE: &[&str] = &["lagometer-gateway-bench", "lagometer-instruments-ben
 #[test]
 fn crates_import_only_from_the_floors_beneath_them() {
     let map = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
-    let report = upward_imports(&map, &packages());
+    let report = upward_imports(&in_the_table(&map), &packages());
+    assert!(report.is_empty(), "\n{report}");
+}
+
+/// So is its picture: a crate imports from rows above its own, or from the left.
+#[test]
+fn crates_import_only_what_the_picture_has_above_them_or_to_the_left() {
+    let map = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let packages = packages();
+    let picture = map.split("```").nth(1).unwrap();
+    let is_ours = |word: &&str| {
+        packages
+            .iter()
+            .any(|it| short(it["name"].as_str().unwrap()) == *word)
+    };
+    // Behind the crates of a row stands what they are, after two blanks or more.
+    let mut order: Vec<&str> = picture
+        .lines()
+        .skip(1)
+        .flat_map(|row| {
+            row.split_whitespace()
+                .filter(|word| *word != "->")
+                .take_while(is_ours)
+        })
+        .collect();
+    order.extend(["c", "kcp-oracle", "tcp-oracle"]);
+    let report = upward_imports(&order, &packages);
     assert!(report.is_empty(), "\n{report}");
 }
 
@@ -31,26 +57,38 @@ fn an_import_from_above_and_a_crate_without_a_row_are_found() {
         json!({ "name": format!("lagometer-{name}"), "dependencies": [import] })
     };
     let map = row("low") + &row("high");
+    let order = in_the_table(&map);
+    assert_eq!(order, ["low", "high"]);
     let fine = [
         package("high", "low", Value::Null),
         package("low", "high", json!("dev")),
     ];
-    assert_eq!(upward_imports(&map, &fine), "");
-    let upward = upward_imports(&map, &[package("low", "high", Value::Null)]);
+    assert_eq!(upward_imports(&order, &fine), "");
+    let upward = upward_imports(&order, &[package("low", "high", Value::Null)]);
     assert!(upward.starts_with("low imports high,"), "{upward}");
-    let unknown = upward_imports(&map, &[package("new", "low", Value::Null)]);
-    assert!(unknown.starts_with("new is not in the table"), "{unknown}");
+    let unknown = upward_imports(&order, &[package("new", "low", Value::Null)]);
+    assert!(
+        unknown.starts_with("new is not in ARCHITECTURE.md"),
+        "{unknown}"
+    );
 }
 
-/// What imports from a row of the map that is not above its own, and who has no row.
-fn upward_imports(map: &str, packages: &[Value]) -> String {
-    let floors: BTreeMap<&str, usize> = map
-        .lines()
+/// The crates in the order of the map's table.
+fn in_the_table(map: &str) -> Vec<&str> {
+    map.lines()
         .filter_map(|line| line.strip_prefix("| [`")?.split_once("`](crates/"))
+        .map(|(name, _)| name)
+        .collect()
+}
+
+/// What imports something that does not stand before it, and who does not stand there.
+fn upward_imports(order: &[&str], packages: &[Value]) -> String {
+    let floors: BTreeMap<&str, usize> = order
+        .iter()
         .enumerate()
-        .map(|(floor, (name, _))| (name, floor))
+        .map(|(floor, name)| (*name, floor))
         .collect();
-    assert!(!floors.is_empty(), "the map's table was not found");
+    assert!(!floors.is_empty(), "the map was not found");
     let mut report = String::new();
     for package in packages {
         let name = short(package["name"].as_str().unwrap());
@@ -58,7 +96,7 @@ fn upward_imports(map: &str, packages: &[Value]) -> String {
             continue;
         }
         let Some(floor) = floors.get(name) else {
-            let _ = writeln!(report, "{name} is not in the table of ARCHITECTURE.md");
+            let _ = writeln!(report, "{name} is not in ARCHITECTURE.md's order");
             continue;
         };
         for dependency in package["dependencies"].as_array().unwrap() {

@@ -1,4 +1,4 @@
-//! A UDT socket.
+//! A UDT socket: bound, connected, read and written, with what the library counts of it.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, OnceLock};

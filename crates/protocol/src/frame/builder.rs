@@ -1,4 +1,4 @@
-//! From messages to frames.
+//! Puts messages into frames: packets of at most the size that the header has room for.
 
 use thiserror::Error;
 

@@ -1,4 +1,4 @@
-//! Keys of maps.
+//! Keys of a map field of a channel's data: read from bytes, ordered, written again.
 
 use crate::schema::layout::Scalar;
 use crate::wire::{Field, WireError, WireType, put_bytes_field, put_key, put_varint};

@@ -1,4 +1,4 @@
-//! All of a channel's data.
+//! A channel's whole data, into which updates are merged.
 
 use crate::schema::DataType;
 use crate::schema::layout::{Kind, Shape};

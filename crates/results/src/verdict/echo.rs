@@ -1,4 +1,4 @@
-//! An echo run in words.
+//! The sentence above an echo run's table, from its document.
 
 use std::fmt::Write as _;
 

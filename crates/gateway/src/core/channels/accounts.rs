@@ -3,7 +3,7 @@
 //!
 //! A client's channels are its own until it leaves; what becomes of those that
 //! outlive it is described in [`orphans`](super::orphans). Work that it has not made up for
-//! by waiting is left to who comes next from its household.
+//! by waiting is left to who comes next from its source prefix.
 
 mod check;
 
@@ -130,7 +130,7 @@ impl ChannelManager {
     }
 
     /// A client goes, which has cost so many units. Work that is not made up for
-    /// yet is left to who comes next from its household.
+    /// yet is left to who comes next from its source prefix.
     pub(super) fn leave_work(&mut self, now: Time, id: ConnId, units: u64) {
         self.tables.charge(now, id, units);
         let Some(connection) = self.tables.connections.any_mut(id) else {
@@ -154,7 +154,7 @@ impl ChannelManager {
     }
 
     /// A client was let in, and is where it says: it makes up for the work of one of
-    /// its household that has gone, though for no more than leaves it some for its
+    /// its source prefix that has gone, though for no more than leaves it some for its
     /// first requests.
     pub(super) fn take_over_work(&mut self, now: Time, id: ConnId) {
         let Some(connection) = self.tables.connections.any(id) else {

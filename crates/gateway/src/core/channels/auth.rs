@@ -101,7 +101,7 @@ impl ChannelManager {
     }
 
     /// A connection was shown to be where it says: what it does is held against its
-    /// address from now on, and work that its household has not made up for is its own.
+    /// address from now on, and work that its source prefix has not made up for is its own.
     pub(super) fn address_proven(&mut self, now: Time, side: SideId, key: ConnKey) {
         if let Some(id) = self.tables.connections.find(side, key)
             && let Some(connection) = self.tables.connections.any_mut(id)

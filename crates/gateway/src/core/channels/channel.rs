@@ -1,4 +1,4 @@
-//! One channel.
+//! A channel: its owner, its data, who is subscribed, and its limits.
 
 mod saved;
 

@@ -1,4 +1,4 @@
-//! Listing channels.
+//! Handles `LIST_CHANNEL`: which channels there are, by type and by metadata.
 
 use bytes::Bytes;
 use lagometer_protocol::FromGateway;

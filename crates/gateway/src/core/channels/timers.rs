@@ -1,4 +1,4 @@
-//! What is due when.
+//! Deadlines of the channel manager in order of time; those made void are skipped.
 
 use std::collections::BTreeMap;
 

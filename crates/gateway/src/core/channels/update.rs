@@ -1,4 +1,5 @@
-//! Updates of channel data.
+//! Handles `CHANNEL_DATA_UPDATE`: the sender's right, the work it costs, merging, and the log from
+//! which windows are made.
 
 use bytes::Bytes;
 use lagometer_protocol::merge::{MergeContext, MergeError, MergeLimits, Removal};

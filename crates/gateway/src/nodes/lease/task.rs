@@ -5,9 +5,9 @@ use bytes::Bytes;
 /// Something to be done with the entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseTask {
-    /// Returns with the answer.
+    /// Which task this is; the answer has the same number.
     pub number: u64,
-    /// What.
+    /// The operation on the lease's entry.
     pub request: LeaseRequest,
 }
 

@@ -1,4 +1,4 @@
-//! How connections come in.
+//! How connections come in: listeners are opened, a socket is accepted, gets a permit, and joins a loop.
 
 use std::net::{IpAddr, TcpStream};
 use std::sync::Arc;

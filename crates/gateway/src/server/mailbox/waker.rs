@@ -1,4 +1,4 @@
-//! Waking a loop that sleeps.
+//! Wakes a loop that sleeps, by a notifier that is set once however often it is woken.
 
 use super::sync::{Arc, AtomicBool, Ordering};
 

@@ -1,4 +1,4 @@
-//! `epoll`: see epoll(7).
+//! The poller on Linux: `epoll(7)`, edge-triggered where a socket is read to its end.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;

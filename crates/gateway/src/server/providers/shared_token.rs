@@ -1,4 +1,4 @@
-//! One word that all know.
+//! One login token that all clients share.
 
 use ring::hmac;
 

@@ -1,4 +1,4 @@
-//! What Windows has.
+//! What the doctor finds that Windows grants or refuses.
 
 use lagometer_platform::{TimerResolution, be_punctual, release, timer_resolution};
 

@@ -1,4 +1,4 @@
-//! What is to be done when.
+//! What a world has to do when: duties in order of time.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
