@@ -14,9 +14,13 @@ use crate::states::{EXACT, for_each_state};
 /// anything else is looked after.
 pub(crate) const CONNECTIONS_A_TURN: usize = 1024;
 
-/// Windows are 10 ms apart or more, and one that is longer than a frame comes in several: what
-/// arrives within so much of the last is of the same.
+/// A window that is longer than a frame comes in several: what arrives within so much of
+/// something [nearly as long as a frame](LONG_BYTES) is of the same window. Windows are 10 ms
+/// apart or more.
 const OF_ONE_WINDOW: Duration = Duration::from_millis(5);
+
+/// Nearly as much as a frame of 64 KiB holds.
+const LONG_BYTES: usize = 50_000;
 
 /// What all peers of a run share.
 #[derive(Debug)]
@@ -59,8 +63,8 @@ pub(crate) struct Peer {
     is_probe: bool,
     /// The number of the newest state of each player, by id.
     newest: Vec<u16>,
-    /// When something of a window last arrived.
-    last_data: Option<Instant>,
+    /// When something of a window last arrived, and its bytes.
+    last_data: Option<(Instant, usize)>,
     /// Windows received while measuring.
     pub(crate) windows: u64,
     /// How far it has come.
@@ -111,9 +115,11 @@ impl Peer {
         let mut counters = self.shared.counters.borrow_mut();
         let counts = counters.is_measuring;
         let now_us = now.duration_since(self.shared.origin).as_micros() as u64;
-        let gap = self.last_data.map(|last| now.duration_since(last));
-        let is_new = gap.is_none_or(|gap| gap > OF_ONE_WINDOW);
-        self.last_data = Some(now);
+        let gap = self.last_data.map(|(last, _)| now.duration_since(last));
+        let is_long = |(_, bytes)| bytes > LONG_BYTES;
+        let is_new =
+            !self.last_data.is_some_and(is_long) || gap.is_none_or(|gap| gap > OF_ONE_WINDOW);
+        self.last_data = Some((now, value.len()));
         if counts {
             counters.data_bytes += value.len() as u64;
         }
