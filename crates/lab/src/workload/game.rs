@@ -248,8 +248,9 @@ impl LaneWorkload for GameTraffic {
         self.tick = Some(tick);
     }
 
+    /// From one input to the next.
     fn interval(&self) -> Duration {
-        self.input_interval()
+        Duration::from_secs(1) / self.inputs.rate.max(1)
     }
 
     fn remembered(&self, duration: Duration, grace: Duration) -> u64 {
@@ -284,12 +285,6 @@ impl GameTraffic {
             .voice
             .map_or(0.0, |voice| 2.0 / voice.every.duration().as_secs_f64());
         f64::from(self.inputs.rate) + f64::from(self.snapshots.rate) + events + voice
-    }
-
-    /// From one input to the next.
-    #[must_use]
-    pub fn input_interval(&self) -> Duration {
-        Duration::from_secs(1) / self.inputs.rate.max(1)
     }
 }
 

@@ -11,6 +11,7 @@ use super::GameTraffic;
 use super::message::HEADER_BYTES;
 use crate::draw::Draw;
 use crate::plan::Plan;
+use crate::workload::LaneWorkload as _;
 
 /// What is drawn, each from a sequence of its own.
 mod purpose {
@@ -130,7 +131,7 @@ impl Schedule {
     pub(super) fn terms(&self) -> GameTerms {
         let traffic = &self.traffic;
         let rollback = traffic.rollback.map(|rules| Rollback {
-            frame: traffic.input_interval(),
+            frame: traffic.interval(),
             input_delay: rules.input_delay,
             most: rules.most,
         });
