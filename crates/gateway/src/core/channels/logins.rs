@@ -164,7 +164,7 @@ impl Logins {
         attempt.peer == Peer::Client && self.admission.bars(now, &attempt.player, attempt.address)
     }
 
-    /// The source prefixes' addresses that are barred, and until when.
+    /// The source prefixes that are barred, and until when.
     pub(super) fn barred_addresses(&self, now: Time) -> impl Iterator<Item = (IpAddr, Time)> {
         self.admission.barred_addresses(now)
     }
@@ -179,7 +179,7 @@ impl Logins {
         self.admission.went(address);
     }
 
-    /// Whether these are the clients that are let in, by their source prefixes' addresses.
+    /// Whether these are the clients that are let in, by their source prefixes.
     pub(super) fn are_playing(&self, clients: &BTreeMap<Option<IpAddr>, u32>) -> bool {
         self.admission.are_playing(clients)
     }
@@ -226,7 +226,7 @@ impl Logins {
     }
 
     /// A login from an address failed, or was never attempted in time. Returns the
-    /// source prefix's address, and until when, if it is barred for that.
+    /// source prefix, and until when, if it is barred for that.
     pub(super) fn address_failed(
         &mut self,
         now: Time,

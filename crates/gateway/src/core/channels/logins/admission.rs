@@ -2,7 +2,7 @@
 //!
 //! A failure says little about who is behind it. A wrong token for a name may
 //! be somebody else's guess, so it bars the name at that address and nowhere
-//! else: nobody locks another out. A source prefix, a school or a mobile network
+//! else: nobody locks another out. A family, a school or a mobile network
 //! shares one address, so an address may fail more often the more clients play
 //! from it, and whoever is let in stays. Nothing here concerns game servers.
 //!
@@ -103,7 +103,7 @@ impl Admission {
         until
     }
 
-    /// The source prefixes' addresses that are barred, and until when.
+    /// The source prefixes that are barred, and until when.
     pub(in crate::core::channels) fn barred_addresses(
         &self,
         now: Time,
